@@ -49,11 +49,9 @@ class Remembered(TableAggregates):
     """Aggregates that remember their answers: between outputs only the noise changes."""
 
     def lattice_sums(self, lattice: Lattice) -> Counts:
-        """Add up, unless the answer is remembered."""
         return self._once(lattice, super().lattice_sums)
 
     def assignments(self, assignment: Assignment) -> Counts:
-        """Assign, unless the answer is remembered."""
         return self._once(assignment, super().assignments)
 
     def _once(self, question: Any, answer: Callable[[Any], Counts]) -> Counts:

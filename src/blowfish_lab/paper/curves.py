@@ -52,11 +52,9 @@ class Curves(Figure):
         """Return the value read off the paper's figure, where it can be read."""
 
     def points(self, run: Run) -> list[Point]:
-        """List method, policy and epsilon of every point."""
         return [(m, p, e) for m in self.methods for p in self.policies for e in run.epsilons]
 
     def measure(self, point: Point, run: Run) -> Measured:
-        """Repeat, and return mean, median and quartiles."""
         method, policy, epsilon = point
         errors = self.repeated(method, policy, epsilon, run)
         lower, upper = np.quantile(errors, (0.25, 0.75))
@@ -64,11 +62,9 @@ class Curves(Figure):
         return {"mean": float(errors.mean()), **ends, "repeats": len(errors)}
 
     def complete(self, measured: Measured) -> bool:
-        """Say whether mean, median, quartiles and repeats were measured."""
         return super().complete(measured) and are_numbers(measured, "mean", "lower", MEDIAN, "upper", "repeats")
 
     def units(self) -> str:
-        """State the quantity that the values are of."""
         return f"Means (lower quartile, median, upper quartile): {self.quantity}."
 
     def plain(self, policy: str) -> str:
@@ -76,7 +72,6 @@ class Curves(Figure):
         return FULL
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
-        """One row for each policy and epsilon."""
         made: list[Row] = []
         for policy in self.policies:
             for epsilon in run.epsilons:
@@ -91,7 +86,6 @@ class Curves(Figure):
         return made
 
     def picture(self, rows: list[Row], run: Run) -> Any:
-        """Draw a panel for each policy: all mechanisms with their quartiles, and what is published."""
         from blowfish_lab.paper.figure import Panel, draw_panels
 
         panels = [Panel(policy, [row for row in rows if row["policy"] == policy]) for policy in self.policies]
@@ -99,7 +93,6 @@ class Curves(Figure):
         return draw_panels(panels, lines, self.heading(run), self.quantity, self.caption(rows, run))
 
     def summary(self, rows: list[Row]) -> list[str]:
-        """Say how far published values are above ours, and how many of them were read off this figure."""
         published = ratios_to_ours(rows, PUBLISHED)
         if not published:
             return []

@@ -65,11 +65,9 @@ class Examples(Figure):
         """List the examples."""
 
     def points(self, run: Run) -> list[Point]:
-        """One point for each example."""
         return [(example.words,) for example in self.examples()]
 
     def measure(self, point: Point, run: Run) -> Measured:
-        """Derive the sensitivity under both relations, and check by the definition what attains it."""
         example = next(each for each in self.examples() if each.words == point[0])
         measured: Measured = {"bound": policy_graph(example.policy("secret-moves")).bound}
         checked: list[str] = []
@@ -86,7 +84,6 @@ class Examples(Figure):
         return {**measured, "checked": " / ".join(checked)}
 
     def complete(self, measured: Measured) -> bool:
-        """Say whether the bound, the sensitivities and their check were kept."""
         bound, derived = measured.get("bound", ""), [measured.get(name) for name in _RELATIONS]
         return (
             super().complete(measured)
@@ -96,11 +93,9 @@ class Examples(Figure):
         )
 
     def units(self) -> str:
-        """State the units of the sensitivities."""
         return "Sensitivities: the largest sum of changes of all counts of the histogram, in records."
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
-        """One row for each example."""
         made: list[Row] = []
         for example in self.examples():
             point = measured[example.words,]
@@ -119,7 +114,6 @@ class Examples(Figure):
         return made
 
     def picture(self, rows: list[Row], run: Run) -> Any:
-        """Draw bars: printed, and derived under both relations."""
         from blowfish_lab.paper.figure import draw_bars
 
         columns = {PRINTED: "tab:red", ALONG: "tab:blue", ANYWHERE: "tab:cyan"}
@@ -162,7 +156,6 @@ class MarginalsExample(Examples):
     title = "Known marginals: printed and derived sensitivity of the histogram"
 
     def examples(self) -> list[Example]:
-        """List the examples."""
         populated = KnownMarginal("a", counts={0: 2, 1: 0, 2: 1})
         return [
             _example("2 x 2 x 3, marginal of the first two, all pairs secret", 8, (2, 2, 3), KnownMarginal("a", "b")),
@@ -189,19 +182,16 @@ class PolicyGraphExample(Examples):
     title = "The policy graph of a known marginal (the paper's example)"
 
     def examples(self) -> list[Example]:
-        """One example; the paper says alpha = 4, xi = 1 and S(h) = 8."""
         domain = Domain(A1=Categorical(["a1", "a2"]), A2=Categorical(["b1", "b2"]), A3=Categorical(["c1", "c2", "c3"]))
         options = {"domain": domain, "secrets": FullDomain(), "known": [KnownMarginal("A1", "A2")]}
         return [Example("marginal of A1 and A2 known, all pairs secret", 8, "section 8", options)]
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
-        """Add the longest cycle and the longest path."""
         graph = policy_graph(self.examples()[0].policy("secret-moves"))
         printed = {"alpha, printed": 4, "alpha": graph.alpha, "xi, printed": 1, "xi": graph.xi}
         return [{**row, **printed} for row in super().rows(measured, run)]
 
     def picture(self, rows: list[Row], run: Run) -> Any:
-        """Draw the policy graph."""
         from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 
         return draw_policy_graph(self.examples()[0].policy("secret-moves"))
@@ -219,7 +209,6 @@ class RectanglesExample(Examples):
     title = "Known counts of disjoint rectangles, theta = 1: printed and derived sensitivity of the histogram"
 
     def examples(self) -> list[Example]:
-        """List the examples; printed is 2 (maxcomp + 1)."""
         row = [((x, x + 1), (2, 3)) for x in (1, 3, 5)]
         star = [((3, 3), (2, 3)), ((1, 2), (2, 2)), ((4, 5), (3, 3)), ((3, 3), (0, 1)), ((3, 3), (4, 5))]
         return [
@@ -232,7 +221,6 @@ class RectanglesExample(Examples):
         ]
 
     def notes(self, run: Run) -> list[str]:
-        """Say what is secret."""
         return ["Theta = 1: values next to each other are secret pairs."]
 
 
@@ -262,16 +250,13 @@ class AveragingExample(Figure):
     title = "The averaging attack on known sums of adjacent cells (synthetic counts)"
 
     def points(self, run: Run) -> list[Point]:
-        """One point for each length of the chain."""
         return [(str(cells),) for cells in (_CELLS[::2] if run.quick else _CELLS)]
 
     def measure(self, point: Point, run: Run) -> Measured:
-        """Attack both ways of adding noise."""
         comparison = compare(int(point[0]), 1, runs=300 if run.quick else 2_000, source=SystemSource())
         return {"plain": _written(comparison.plain), "known": _written(comparison.known)}
 
     def complete(self, measured: Measured) -> bool:
-        """Say whether both attacks were measured in full."""
         try:
             attacks = [_read(measured[way]) for way in ("plain", "known")]
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -280,11 +265,9 @@ class AveragingExample(Figure):
         return super().complete(measured) and finite
 
     def units(self) -> str:
-        """State the units of errors, shares and losses."""
         return "Errors: root mean squared, in people. All counts found: a share of the releases. Losses: in epsilon."
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
-        """One row for each length."""
         made: list[Row] = []
         for point in self.points(run):
             attacks = measured[point]
@@ -308,7 +291,6 @@ class AveragingExample(Figure):
         return made
 
     def picture(self, rows: list[Row], run: Run) -> Any:
-        """Draw the attacker's error against the number of cells."""
         from blowfish_lab.audit.averaging import draw_averaging_attack
 
         measured = [(row["cells"], row["_attacks"]) for row in rows]

@@ -201,17 +201,14 @@ class KMeansCurves(Curves):
 
     @property
     def read(self) -> int:
-        """Count the numbers that were read off this figure."""
         return sum(map(len, self.read_off.values()))
 
     def published(self, policy: str, epsilon: str) -> float | None:
-        """Return the value at this epsilon, if there is one."""
         read = (self.read_off | self.elsewhere).get(policy, ())
         values: dict[str, float] = dict(zip(QUICK_EPSILONS, read, strict=False))
         return values.get(epsilon)
 
     def notes(self, run: Run) -> list[str]:
-        """Say that the published algorithm is not private, and how runs differ from the paper's."""
         return [
             *super().notes(run),
             "The published algorithm's noise is too small: it is not private (docs/errata.md).",
@@ -222,7 +219,6 @@ class KMeansCurves(Curves):
         ]
 
     def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
-        """Return the objective of every private clustering over the non-private one."""
         named = self.named[policy]
         data = clustering_data(named.data, run)
         objectives = [data.objective(_centres(method, data, named, epsilon)) for _ in range(run.clusterings)]
@@ -309,7 +305,6 @@ class Figure1a(KMeansCurves):
     read_off = {FULL: (1.29, 1.0, 1.0)}
 
     def notes(self, run: Run) -> list[str]:
-        """Say that the grid is coarser."""
         return [*super().notes(run), "A grid of 256 x 256 cells stands for the paper's 300 x 400."]
 
 
@@ -344,7 +339,6 @@ class Figure1c(KMeansCurves):
     read_off = {FULL: (180, 8, 4.3), "theta 0.25": (5.7, 2.6, 1.7), "theta 0.1": (3.7, 2.5, 1.6)}
 
     def notes(self, run: Run) -> list[str]:
-        """Say where the points come from."""
         return [*super().notes(run), "The data are synthetic, as in the paper; its own points are not published."]
 
 
@@ -374,7 +368,6 @@ class Figure1d(KMeansCurves):
     elsewhere = {f"skin01, {name}": Figure1b.read_off[name] for name in (_FULL, _NEAR)}
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
-        """Add the quotients, in the rows of theta = 128."""
         made = super().rows(measured, run)
         every = {(row["policy"], row["epsilon"]): row for row in made}
         for row in made:
@@ -388,11 +381,9 @@ class Figure1d(KMeansCurves):
         return made
 
     def plain(self, policy: str) -> str:
-        """Compare with the full domain of the same records."""
         return f"{policy.partition(',')[0]}, {_FULL}"
 
     def notes(self, run: Run) -> list[str]:
-        """Say how the paper shows it."""
         return [*super().notes(run), _SAID]
 
 
@@ -420,11 +411,9 @@ class Figure1e(KMeansCurves):
     }
 
     def notes(self, run: Run) -> list[str]:
-        """Say which published values are those of other figures."""
         return [*super().notes(run), "Published: full domain is that of Figures 1(a), 1(b) and 1(c)."]
 
     def plain(self, policy: str) -> str:
-        """Compare with the full domain of the same data."""
         return f"{policy.partition(',')[0]}, full domain"
 
 
@@ -450,7 +439,6 @@ class Figure1f(KMeansCurves):
     }
 
     def notes(self, run: Run) -> list[str]:
-        """Say how the blocks of the coarser grid were chosen."""
         said = "A grid of 256 x 256 cells stands for the paper's 300 x 400; blocks of 26, 8 and 3 make about as many."
         read = "Published: the three curves of partitions coincide and were read once; full domain is Figure 1(a)'s."
         exact = (

@@ -90,7 +90,6 @@ class OrderedCurves(Curves):
 
     @property
     def read(self) -> int:
-        """Count the numbers that were read off this figure: one for each curve."""
         return len(self.at_one)
 
     @abstractmethod
@@ -98,15 +97,12 @@ class OrderedCurves(Curves):
         """Return the histogram."""
 
     def published(self, policy: str, epsilon: str) -> float | None:
-        """Scale what is read off at epsilon = 1: all its noise is proportional to 1 / epsilon."""
         return self.at_one[policy] / float(epsilon) ** 2
 
     def notes(self, run: Run) -> list[str]:
-        """Say what the column for the estimate before the ordering step is."""
         return [*self.drawn_notes(run), f"'{UNORDERED}' is ours without the ordering step."]
 
     def drawn_notes(self, run: Run) -> list[str]:
-        """Say how the published values were read."""
         return [
             *super().notes(run),
             "Published: read off the figure at epsilon = 1, times 1/epsilon^2.",
@@ -115,7 +111,6 @@ class OrderedCurves(Curves):
         ]
 
     def measure(self, point: Point, run: Run) -> Measured:
-        """Add what is expected of ours before the ordering step."""
         method, policy, epsilon = point
         if method != OURS:
             return super().measure(point, run)
@@ -124,18 +119,15 @@ class OrderedCurves(Curves):
         return {**super().measure(point, run), "expected": float(mechanism.expected_error().mse)}
 
     def complete(self, measured: Measured) -> bool:
-        """Say whether the expectation, where there is one, is a number too."""
         return super().complete(measured) and ("expected" not in measured or are_numbers(measured, "expected"))
 
     def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
-        """Add what is expected of ours before the ordering step."""
         made = super().rows(measured, run)
         for row in made:
             row[UNORDERED] = measured[OURS, row["policy"], f"{row['epsilon']:.1f}"].get("expected", "")
         return made
 
     def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
-        """Release the histogram many times and ask random ranges each time."""
         counts, theta = self.counts(run), self.thresholds[policy]
         truth = np.append(0, np.cumsum(counts))
         generator, errors = np.random.default_rng(), list[float]()
@@ -160,7 +152,6 @@ class OrderedCurves(Curves):
         return estimate if method == SOUND else in_order(estimate, records)
 
     def summary(self, rows: list[Row]) -> list[str]:
-        """Compare at the same loss and after the same step; only then with what is published."""
         said: list[str] = []
         for policy in self.policies:
             ratios = ratios_to_ours([row for row in rows if row.get("policy") == policy], SOUND_ORDERED)
@@ -243,7 +234,6 @@ class Figure2b(OrderedCurves):
     at_one = dict(zip(policies, (3500, 3000, 2900, 1000, 850, 200, 4), strict=True))
 
     def counts(self, run: Run) -> npt.NDArray[np.int64]:
-        """Count the records of every capital loss."""
         return data.capital_loss(run)
 
 
@@ -262,11 +252,9 @@ class Figure2c(OrderedCurves):
     at_one = dict(zip(policies, (1200, 900, 190, 4), strict=True))
 
     def counts(self, run: Run) -> npt.NDArray[np.int64]:
-        """Count the tweets of every latitude, from south to north."""
         return data.tweets(run).sum(axis=0)
 
     def drawn_notes(self, run: Run) -> list[str]:
-        """Say that the grid is coarser."""
         return [
             *super().drawn_notes(run),
             "256 latitudes stand for the paper's 400; distances in km are the same. A tree of fan-out 16 needs "

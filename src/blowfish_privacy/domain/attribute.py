@@ -327,11 +327,9 @@ class Spaced(Attribute):
         """The distance between neighbouring values, in the units that distances are stated in."""
 
     def gap(self, first: int, second: int) -> Fraction:
-        """Return the distance between two values."""
         return abs(first - second) * self.spacing
 
     def subset(self, chosen: object) -> Subset:
-        """Read one value, an inclusive pair or a list of values."""
         if isinstance(chosen, tuple):
             if len(chosen) != 2:
                 raise DomainError(

@@ -95,20 +95,16 @@ class Categorical(Attribute):
 
     @property
     def plain(self) -> str:
-        """Text, truth values or whole numbers, as the categories are."""
         return {str: "text", bool: "true or false", int: "plain whole numbers"}[self.kind]
 
     @property
     def size(self) -> int:
-        """The number of categories."""
         return len(self.categories)
 
     def say(self, position: int) -> str:
-        """Write a category for use inside a sentence, in quotation marks unless it is a single word."""
         return worded(self.show(position))
 
     def position(self, value: object) -> int:
-        """Return the position of a category in the order declared."""
         plain = value.item() if isinstance(value, np.generic) else value
         if type(plain) is not type(self.categories[0]) or plain not in self._lookup:
             raise DomainError(
@@ -117,15 +113,12 @@ class Categorical(Attribute):
         return self._lookup[plain]
 
     def value(self, position: int) -> str | int | bool:
-        """Return the category at a position."""
         return self.categories[position]
 
     def gap(self, first: int, second: int) -> Fraction:
-        """Refuse, because categories have no distance."""
         raise DomainError("categories have no distance.", hint="use full, partition or edges for this attribute.")
 
     def subset(self, chosen: object) -> Subset:
-        """Read one category or a list of categories."""
         if isinstance(chosen, tuple):
             raise DomainError(
                 "a pair is a range, and categories have no order.",
@@ -146,12 +139,10 @@ class Categorical(Attribute):
         return np.fromiter((lookup.get(value, -1) for value in values), dtype=np.int64, count=len(values))
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{categorical: [..]}``."""
         return {"categorical": list(self.categories), **self._rules_to_file()}
 
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Categorical:
-        """Read ``{categorical: [..]}``."""
         return cls(body["categorical"], **cls._rules_from_file(body))
 
 

@@ -94,7 +94,6 @@ class Date(Spaced):
 
     @property
     def spacing(self) -> Fraction:
-        """One: distances are counted in steps."""
         return Fraction(1)
 
     @cached_property
@@ -109,11 +108,9 @@ class Date(Spaced):
 
     @property
     def size(self) -> int:
-        """The number of days, weeks or months."""
         return self._number(self.end) - self._origin + 1
 
     def position(self, value: object) -> int:
-        """Return the number of steps from the first to the one that a date lies in, or that is named as it is shown."""
         day = _date(value)
         if day is None and isinstance(value, str):
             named = f"{value}-01" if self.step == "month" else value.removeprefix(_WEEK_OF)
@@ -126,21 +123,18 @@ class Date(Spaced):
         return position
 
     def range_start(self, value: object) -> int:
-        """Return the step that a range begins with: the one that is named, or whose first declared day is given."""
         position, day = self.position(value), _date(value)
         if day in (None, self.example(position)):
             return position
         raise self._cut(position, f"a range that begins on {day} would cut {self.say(position)} in two")
 
     def range_end(self, value: object) -> int:
-        """Return the step that a range ends with: the one that is named, or whose last declared day is given."""
         position, day = self.position(value), _date(value)
         if day in (None, self._last_day(position)):
             return position
         raise self._cut(position, f"a range that ends on {day} would cut {self.say(position)} in two")
 
     def range_starts(self, values: npt.NDArray[Any]) -> Positions | None:
-        """Return :meth:`range_start` of dates that begin a step each."""
         positions = self._at_once(values)
         if positions is None or self.step == "day":
             return positions
@@ -148,7 +142,6 @@ class Date(Spaced):
         return positions if (first == values.astype("datetime64[D]")).all() else None
 
     def range_ends(self, values: npt.NDArray[Any]) -> Positions | None:
-        """Return :meth:`range_end` of dates that end a step each."""
         positions = self._at_once(values)
         if positions is None or self.step == "day":
             return positions
@@ -169,7 +162,6 @@ class Date(Spaced):
         return (numbers * (7 if self.step == "week" else 1) + 1 - _EPOCH).astype("datetime64[D]")
 
     def exactly(self, value: object) -> int:
-        """Return the step that is named; of a single day only if it has no other."""
         position, day = self.position(value), _date(value)
         if day is None or self.example(position) == self._last_day(position):
             return position
@@ -186,32 +178,26 @@ class Date(Spaced):
         )
 
     def value(self, position: int) -> date:
-        """Return the day at a position; of a week its Monday, of a month its first day."""
         number = self._origin + position
         if self.step == "month":
             return date(number // 12, number % 12 + 1, 1)
         return date.fromordinal(number * (7 if self.step == "week" else 1) + 1)
 
     def example(self, position: int) -> date:
-        """Return the first declared day of a step, as a column of dates has it."""
         return max(self.value(position), self.start)
 
     def show(self, position: int) -> str:
-        """Write 2020-01-05, week of 2020-01-06 or 2020-03."""
         day = self.value(position).isoformat()
         return {"day": day, "week": f"{_WEEK_OF}{day}", "month": day[:7]}[self.step]
 
     def say(self, position: int) -> str:
-        """Write a week with its article."""
         return f"the {self.show(position)}" if self.step == "week" else self.show(position)
 
     def distance(self, amount: Fraction) -> str:
-        """Count in days, weeks or months."""
         return f"{show(amount)} {self.step}{'' if amount == 1 else 's'}"
 
     @property
     def plain(self) -> str:
-        """Dates, as text is to have them."""
         return "dates written like 2020-01-31"
 
     def _encode(self, column: npt.NDArray[Any]) -> Positions:
@@ -233,7 +219,6 @@ class Date(Spaced):
         return self.example(position).isoformat()
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{date: [first, last], step: ..}``."""
         return {
             "date": [self.start.isoformat(), self.end.isoformat()],
             "step": self.step,
@@ -242,7 +227,6 @@ class Date(Spaced):
 
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Date:
-        """Read ``{date: [first, last], step: ..}``."""
         first, last = body["date"]
         return cls(first, last, step=body.get("step", "day"), **cls._rules_from_file(body))
 

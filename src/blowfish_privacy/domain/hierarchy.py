@@ -239,19 +239,16 @@ class Hierarchy(Categorical):
         return {name: Level(self, name) for name in self.levels}
 
     def canonical(self) -> dict[str, Any]:
-        """Write the declaration such that the order of names does not matter."""
         return {
             **super().canonical(),
             "hierarchy": {"levels": list(self.levels), "paths": sorted(map(list, self.paths))},
         }
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{hierarchy: {levels: [..], tree: {..}}}``: the tree itself, wherever it was read from."""
         return {"hierarchy": {"levels": list(self.levels), "tree": self.tree}, **self._rules_to_file()}
 
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Hierarchy:
-        """Read ``{hierarchy: {levels: [..], tree: {..}}}``."""
         declared = body["hierarchy"]
         if set(declared) != {"levels", "tree"}:
             raise SpecError(
@@ -264,7 +261,6 @@ class Hierarchy(Categorical):
 
     @classmethod
     def gathered(cls, body: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-        """Put the tree in the place of a file."""
         if set(body["hierarchy"]) != {"file"}:
             return body
         levels, tree = read_csv(folder / body["hierarchy"]["file"])
@@ -293,7 +289,6 @@ class Level(Categorical):
 
     @property
     def kind(self) -> type:
-        """The type of the leaves, which the column holds."""
         return self.hierarchy.kind
 
     @cached_property
@@ -307,7 +302,6 @@ class Level(Categorical):
 
     @property
     def spelt(self) -> Mapping[Any, int]:
-        """The leaves, with the positions of their values on this level."""
         return self._spelt
 
     @cached_property
@@ -327,12 +321,10 @@ class Level(Categorical):
 
     @property
     def missing_position(self) -> int | None:
-        """The position of the leaf that missing values are counted at; None if they are errors."""
         leaf = self.hierarchy.missing_position
         return None if leaf is None else int(self.positions[leaf])
 
     def to_file(self) -> dict[str, Any]:
-        """Refuse: what is declared is the hierarchy."""
         raise DomainError(
             f"the level {self.name!r} of a hierarchy is not an attribute of its own.",
             hint=f"declare the hierarchy, and ask for its level: place{AT}{self.name}.",

@@ -148,11 +148,9 @@ class Integer(Numeric):
 
     @property
     def size(self) -> int:
-        """The number of whole numbers between the bounds."""
         return self.high - self.low + 1
 
     def position(self, value: object) -> int:
-        """Return the distance of a value from the lower bound."""
         if not isinstance(value, Integral) or isinstance(value, bool):
             raise DomainError(f"{brief(value)} is not a whole number.")
         if not self.low <= int(value) <= self.high:
@@ -165,25 +163,20 @@ class Integer(Numeric):
         return values.astype(np.int64) - self.low
 
     def value(self, position: int) -> int:
-        """Return the whole number at a position."""
         return self.low + position
 
     def texts(self) -> list[str]:
-        """Write all numbers between the bounds as text."""
         return [*map(str, range(self.low, self.high + 1))]
 
     @property
     def spacing(self) -> Fraction:
-        """One: the distance of whole numbers."""
         return Fraction(1)
 
     @property
     def lowest(self) -> Fraction:
-        """The lower bound."""
         return Fraction(self.low)
 
     def subset(self, chosen: object) -> Subset:
-        """Read one number, an inclusive pair, a range or a list of numbers."""
         if isinstance(chosen, range) and chosen.step == 1 and chosen.start < chosen.stop:
             return Subset.span(self.position(chosen.start), self.position(chosen.stop - 1) + 1)
         if isinstance(chosen, range) and abs(chosen.stop - chosen.start) > _MOST_LISTED * abs(chosen.step):
@@ -207,12 +200,10 @@ class Integer(Numeric):
         return np.clip(column.astype(np.int64), self.low - 1, self.high + 1) - self.low
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{integer: [low, high]}``."""
         return {"integer": [self.low, self.high], **self._rules_to_file()}
 
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Integer:
-        """Read ``{integer: [low, high]}``."""
         return cls(*body["integer"], **cls._rules_from_file(body))
 
 
@@ -306,12 +297,10 @@ class Decimal(Numeric):
 
     @property
     def lowest(self) -> Fraction:
-        """The lower bound."""
         return Fraction(self.low)
 
     @property
     def spacing(self) -> Fraction:
-        """The step."""
         return Fraction(self.step)
 
     @cached_property
@@ -328,16 +317,13 @@ class Decimal(Numeric):
 
     @property
     def size(self) -> int:
-        """The number of steps between the bounds, and one."""
         return int((Fraction(self.high) - self.lowest) / self.spacing) + 1
 
     @property
     def plain(self) -> str:
-        """Numbers, and how far apart they are."""
         return f"plain numbers in steps of {show(self.spacing)}"
 
     def position(self, value: object) -> int:
-        """Return the number of steps from the lower bound; floats are read as their shortest decimals."""
         number = exact(value, "a value", error=DomainError)
         if not self.lowest <= number <= Fraction(self.high):
             raise DomainError(f"{show(number)} is outside {show(self.lowest)}..{show(Fraction(self.high))}.")
@@ -360,15 +346,12 @@ class Decimal(Numeric):
         return positions if declared.all() else None
 
     def value(self, position: int) -> decimal.Decimal:
-        """Return the decimal number at a position."""
         return decimal.Decimal(self.show(position))
 
     def example(self, position: int) -> float:
-        """Return the float nearest to a value, as a column of numbers has it."""
         return float(self.number(position))
 
     def show(self, position: int) -> str:
-        """Write the number at a position: 12.75."""
         return show(self.number(position))
 
     def _encode(self, column: npt.NDArray[Any]) -> Positions:
@@ -437,14 +420,12 @@ class Decimal(Numeric):
         return plain(self.number(position))
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{decimal: [low, high], step: ..}``."""
         bounds = [plain(self.lowest), plain(Fraction(self.high))]
         rounding = {} if self.round == ERROR else {"round": self.round}
         return {"decimal": bounds, "step": plain(self.spacing), **rounding, **self._rules_to_file()}
 
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Decimal:
-        """Read ``{decimal: [low, high], step: ..}``."""
         low, high = body["decimal"]
         return cls(low, high, body["step"], round=body.get("round", ERROR), **cls._rules_from_file(body))
 
@@ -532,11 +513,9 @@ class Binned(Attribute):
 
     @property
     def size(self) -> int:
-        """The number of bins."""
         return len(self.edges) - 1
 
     def position(self, value: object) -> int:
-        """Return the position of a bin, or of the bin that contains a number."""
         if isinstance(value, Bin):
             chosen = self._bins(value.low, value.high)
             if len(chosen) > 1:
@@ -552,21 +531,17 @@ class Binned(Attribute):
         return position
 
     def value(self, position: int) -> Bin:
-        """Return the bin at a position."""
         return Bin(self.bounds[position], self.bounds[position + 1])
 
     def example(self, position: int) -> float:
-        """Return the middle of a bin; where no float lies there, its lower edge."""
         middle = float(sum(self.bounds[position : position + 2]) / 2)
         return middle if self._bin_of(middle) == position else self._float_bounds[position]
 
     def gap(self, first: int, second: int) -> Fraction:
-        """Return how far apart two bins are; 0 for neighbours, whose members can be arbitrarily close."""
         low, high = sorted((first, second))
         return max(self.bounds[high] - self.bounds[low + 1], Fraction(0)) if low != high else Fraction(0)
 
     def subset(self, chosen: object) -> Subset:
-        """Read one bin, a pair of edges ``(from, to)``, or a list of these."""
         if isinstance(chosen, Bin):
             return self._bins(chosen.low, chosen.high)
         if isinstance(chosen, tuple) and len(chosen) == 2:
@@ -620,12 +595,10 @@ class Binned(Attribute):
         return plain(self.bounds[position])
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{binned: [..]}``."""
         return {"binned": [plain(edge) for edge in self.bounds], **self._rules_to_file()}
 
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Binned:
-        """Read ``{binned: [..]}``."""
         return cls(body["binned"], **cls._rules_from_file(body))
 
 

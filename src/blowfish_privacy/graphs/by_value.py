@@ -70,20 +70,16 @@ class UnionGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Whether every graph is."""
         return all(graph.homogeneous for graph in self.graphs)
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether every edge of every graph changes a single attribute."""
         return all(graph.one_at_a_time for graph in self.graphs)
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Some graph has the edge."""
         return any(graph.adjacent(x, y) for graph in self.graphs)
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """Count the steps of the graph that takes fewest: never too few, though changing graphs may take fewer."""
         return min(graph.hops(x, y) for graph in self.graphs)
 
     @cached_property
@@ -101,56 +97,44 @@ class UnionGraph(SecretGraph):
         return {label: number for number, part in parts for label in part}
 
     def component(self, x: Cell) -> Hashable:
-        """Join what any graph connects; on a large domain, take all values to be connected."""
         return () if self._merged is None else self._merged[0, self.graphs[0].component(x)]
 
     @property
     def connected(self) -> bool:
-        """Whether some graph is, or all are together; on a large domain only the former is known."""
         together = self._merged is not None and len(set(self._merged.values())) == 1
         return together or any(graph.connected for graph in self.graphs)
 
     def project(self, names: Sequence[str]) -> SecretGraph:
-        """Project every graph."""
         return union([graph.project(names) for graph in self.graphs])
 
     def changing(self, name: str) -> SecretGraph:
-        """Keep of each graph the edges that change an attribute."""
         return union([graph.changing(name) for graph in self.graphs])
 
     def widest_edge(self, name: str) -> Edge | None:
-        """Compare the widest edges of the graphs."""
         edges = (graph.widest_edge(name) for graph in self.graphs)
         return widest_of((edge for edge in edges if edge is not None), self.domain.axis(name))
 
     def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        """Collect the edges of the graphs."""
         found = [graph.broadest() for graph in self.graphs]
         return tuple(edge for edges, _ in found for edge in edges), all(listed for _, listed in found)
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Ask each graph."""
         pairs = (graph.joins(name, first, second) for graph in self.graphs)
         return next((pair for pair in pairs if pair is not None), None)
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
-        """Cut where no graph has an edge across."""
         return merged([graph.stretches(name) for graph in self.graphs], self.domain[name].size)
 
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        """Compare the graphs."""
         return max(graph.longest_move(prices) for graph in self.graphs)
 
     def covers(self, other: SecretGraph) -> bool:
-        """Say whether one of the graphs covers another."""
         return super().covers(other) or any(graph.covers(other) for graph in self.graphs)
 
     def steepest(self, rows: Rows) -> Steepest | None:
-        """Compare the graphs."""
         return steepest_of(graph.steepest(rows) for graph in self.graphs)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Combine what each graph joins."""
         return by_any(((graph.class_pairs(pieces), 1) for graph in self.graphs), pieces.classes)
 
     def _canonical(self) -> Any:
@@ -219,22 +203,18 @@ class ByValueGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Whether all values choose the same graph, and that is."""
         return len(self.parts) == 1 and self.parts[0].homogeneous
 
     @property
     def transitive(self) -> bool:
-        """Whether every part is."""
         return all(part.transitive for part in self.parts)
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether every edge of every part changes a single attribute."""
         return all(part.one_at_a_time for part in self.parts)
 
     @property
     def enumerated(self) -> tuple[Edge, ...] | None:
-        """The edges of all parts, if all parts store a list."""
         return self._enumerated
 
     @cached_property
@@ -257,33 +237,27 @@ class ByValueGraph(SecretGraph):
         return x, y
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """The column is the same, and its graph has the edge."""
         (a, first), (b, second) = self._split(x), self._split(y)
         return a == b and self.part(a).adjacent(first, second)
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """Count the steps in the part; no chain leads from one part to another."""
         (a, first), (b, second) = self._split(x), self._split(y)
         return self.part(a).hops(first, second) if a == b else inf
 
     def component(self, x: Cell) -> Hashable:
-        """Label with the column's position, and the component of its part."""
         position, rest = self._split(x)
         return position, self.part(position).component(rest)
 
     @property
     def connected(self) -> bool:
-        """Only if the column has a single value."""
         return len(self.chosen) == 1 and self.parts[0].connected
 
     def furthest(self) -> Edge:
-        """Compare the furthest values of the parts."""
         ends = [(part.hops(*(edge := _furthest(part))), number, edge) for number, part in enumerate(self.parts)]
         _, number, edge = max(ends)
         return self._lift(edge, self.chosen.index(number))
 
     def project(self, names: Sequence[str]) -> SecretGraph:
-        """Project the parts; without the column they are no longer told apart, and any of them may have an edge."""
         if tuple(names) not in self._projections:
             self._projections[tuple(names)] = self._project(names)
         return self._projections[tuple(names)]
@@ -309,50 +283,42 @@ class ByValueGraph(SecretGraph):
         return by_value(domain, column, [any_of[numbers] for numbers in below])
 
     def changing(self, name: str) -> SecretGraph:
-        """Keep of each part the edges that change an attribute."""
         if name == self.column:
             return Public().on(self.domain)
         kept = [part.changing(name) for part in self.parts]
         return by_value(self.domain, self.column, [kept[number] for number in self.chosen])
 
     def widest_edge(self, name: str) -> Edge | None:
-        """Compare the widest edges of the parts."""
         if name == self.column:
             return None
         edges = ((part.widest_edge(name), self.chosen.index(number)) for number, part in enumerate(self.parts))
         return widest_of((self._lift(edge, at) for edge, at in edges if edge is not None), self.domain.axis(name))
 
     def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        """Collect the edges of the parts."""
         found = [(part.broadest(), self.chosen.index(number)) for number, part in enumerate(self.parts)]
         edges = tuple(self._lift(edge, at) for (edges, _), at in found for edge in edges)
         return edges, all(listed for (_, listed), _ in found)
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Ask each part."""
         if name == self.column:
             return None
         pairs = (part.joins(name, first, second) for part in self.parts)
         return next((pair for pair in pairs if pair is not None), None)
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
-        """Cut where no part has an edge across."""
         size = self.domain[name].size
         return merged([] if name == self.column else [part.stretches(name) for part in self.parts], size)
 
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        """Compare the parts."""
         others = [*prices[: self._axis], *prices[self._axis + 1 :]]
         return max(part.longest_move(others) for part in self.parts)
 
     def covers(self, other: SecretGraph) -> bool:
-        """Compare the parts, if the same column chooses them."""
         if super().covers(other) or not isinstance(other, ByValueGraph) or other.column != self.column:
             return super().covers(other)
         return all(self.parts[a].covers(other.parts[b]) for a, b in {*zip(self.chosen, other.chosen, strict=True)})
 
     def steepest(self, rows: Rows) -> Steepest | None:
-        """Search each part where it is chosen."""
         return steepest_of(self._steepest_in(number, rows) for number in range(len(self.parts)))
 
     def _steepest_in(self, number: int, rows: Rows) -> Steepest | None:
@@ -365,7 +331,6 @@ class ByValueGraph(SecretGraph):
         return Steepest(found.rise, row, self._lift(found.edge, positions[at]))
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Combine what each part joins where it is chosen: values that differ in the column are different ones."""
         return by_any(self._class_pairs(pieces), pieces.classes)
 
     def _class_pairs(self, pieces: Pieces) -> Iterator[tuple[ClassPairs, int]]:
@@ -376,7 +341,6 @@ class ByValueGraph(SecretGraph):
                 yield self.parts[part].class_pairs(Pieces(others, labels, pieces.classes)), times
 
     def edges(self) -> Iterator[Edge]:
-        """Yield the edges of all parts; refused if the parts are large."""
         size = self.domain.size // len(self.chosen)
         if self.enumerated is None and len(self.chosen) * size * (size - 1) // 2 > MOST_PAIRS:
             raise PolicyError(f"a domain of {self.domain.size:,} values has too many pairs to list the secret ones.")
@@ -481,7 +445,6 @@ class ByValue(Secrets):
         return f"ByValue({self.column!r}, {{{shown}}})"
 
     def on(self, domain: Domain) -> SecretGraph:
-        """Bind the secrets of each value to the other attributes."""
         others, chosen = _others(self.column, domain), self._by_position(domain)
         bound: dict[int, SecretGraph] = {}
         for position, choice in sorted(chosen.items()):
@@ -492,7 +455,6 @@ class ByValue(Secrets):
         return by_value(domain, self.column, [bound[id(chosen[position])] for position in range(len(chosen))])
 
     def within(self, domain: Domain, box: Mapping[str, Subset]) -> Secrets:
-        """Let the values outside the box have the secrets of one inside; all others choose their own as before."""
         others, chosen, attribute = _others(self.column, domain), self._by_position(domain), domain[self.column]
         rest = {name: subset for name, subset in box.items() if name != self.column}
         kept = box.get(self.column, Subset.span(0, attribute.size))
@@ -515,12 +477,10 @@ class ByValue(Secrets):
         return chosen
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{by: column, value: .., ..}``."""
         return {"by": self.column, **{_written(value): choice.to_file() for value, choice in self.secrets.items()}}
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> ByValue:
-        """Read ``{by: column, value: .., ..}``."""
         column = body["by"]
         if column not in domain:
             raise SpecError(f"unknown attribute {brief(column)}.", hint=nearest(column, domain))

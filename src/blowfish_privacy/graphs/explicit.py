@@ -113,12 +113,10 @@ class ExplicitEdges(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Only with one attribute: else an edge may exist for one value of the other attributes and not for another."""
         return len(self.domain.names) == 1 or not self.pairs
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether every edge changes a single attribute."""
         return self._one_at_a_time
 
     @cached_property
@@ -127,7 +125,6 @@ class ExplicitEdges(SecretGraph):
 
     @property
     def enumerated(self) -> frozenset[Edge]:
-        """The set of edges."""
         return self.pairs
 
     @cached_property
@@ -139,7 +136,6 @@ class ExplicitEdges(SecretGraph):
         return dict(neighbours)
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Look the pair up."""
         return (min(x, y), max(x, y)) in self.pairs
 
     def _steps_from(self, x: Cell) -> Iterator[tuple[Cell, int]]:
@@ -158,7 +154,6 @@ class ExplicitEdges(SecretGraph):
                     queue.append(neighbour)
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """Count steps by breadth-first search."""
         return next((steps for cell, steps in self._steps_from(x) if cell == y), inf)
 
     @cached_property
@@ -170,7 +165,6 @@ class ExplicitEdges(SecretGraph):
         return labels
 
     def furthest(self) -> Edge:
-        """Search from every value that has an edge; return the ends of the domain if that takes too long."""
         if len(self._neighbours) * len(self.pairs) > MOST_PAIRS:
             return super().furthest()
         ends = ((x, *max(self._steps_from(x), key=lambda reached: reached[1])) for x in sorted(self._neighbours))
@@ -178,21 +172,17 @@ class ExplicitEdges(SecretGraph):
         return x, y
 
     def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        """Look for the largest sets of attributes that an edge changes."""
         changed = {frozenset(differing(*edge)): edge for edge in sorted(self.pairs)}
         return tuple(edge for axes, edge in changed.items() if not any(axes < larger for larger in changed)), True
 
     def component(self, x: Cell) -> Hashable:
-        """Label with the first value of the component."""
         return self._labels.get(x, x)
 
     @property
     def connected(self) -> bool:
-        """Whether one component covers the domain."""
         return self.domain.size == 1 or (len(self._labels) == self.domain.size and len(set(self._labels.values())) == 1)
 
     def project(self, names: Sequence[str]) -> SecretGraph:
-        """Project each edge; edges that become loops are dropped."""
         if tuple(names) not in self._projections:
             seen = self.domain.seen(names)
             projected = ((seen(x), seen(y)) for x, y in self.pairs)
@@ -205,30 +195,25 @@ class ExplicitEdges(SecretGraph):
         return {}
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
-        """Cut wherever no edge crosses."""
         axis = self.domain.axis(name)
         ends = (sorted((x[axis], y[axis])) for x, y in self.pairs if x[axis] != y[axis])
         return joined(((low, high) for low, high in ends), self.domain[name].size)
 
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        """Compare all edges, unless there are too many."""
         if len(self.pairs) > _MOST_COMPARED:
             return super().longest_move(prices)
         lengths = (sum(price * abs(a - b) for price, a, b in zip(prices, x, y, strict=True)) for x, y in self.pairs)
         return Fraction(max(lengths, default=0))
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Examine each edge."""
         return listed(self.pairs, pieces)
 
     def widest_edge(self, name: str) -> Edge | None:
-        """Compare all edges that change the attribute."""
         axis = self.domain.axis(name)
         changing = [edge for edge in self.pairs if axis in differing(*edge)]
         return max(sorted(changing), key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Look for an edge between the two sets."""
         axis = self.domain.axis(name)
         for x, y in self.pairs:
             for a, b in ((x[axis], y[axis]), (y[axis], x[axis])):
@@ -237,7 +222,6 @@ class ExplicitEdges(SecretGraph):
         return None
 
     def edges(self) -> Iterator[Edge]:
-        """Yield the listed edges in order, however large the domain."""
         return iter(sorted(self.pairs))
 
     def _canonical(self) -> Any:
@@ -330,7 +314,6 @@ class ExplicitGraph(Secrets):
         return f"ExplicitGraph({list(self.edges)!r})"
 
     def on(self, domain: Domain) -> SecretGraph:
-        """Bind to a domain, turning values into cells."""
         bound: set[Edge] = set()
         for edge in self.edges:
             x, y = (_cell(domain, end) for end in edge)
@@ -343,12 +326,10 @@ class ExplicitGraph(Secrets):
         return graph_of(domain, frozenset(bound))
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{edges: [[..], ..]}``."""
         return {"edges": [[_plain(x), _plain(y)] for x, y in self.edges]}
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> ExplicitGraph:
-        """Read ``{edges: [[..], ..]}``."""
         return cls(body["edges"])
 
 

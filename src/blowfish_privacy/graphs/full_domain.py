@@ -31,16 +31,13 @@ class FullDomain(Secrets):
     file_form = Bare("full")
 
     def on(self, domain: Domain) -> FullDomainGraph:
-        """Bind to a domain."""
         return FullDomainGraph(domain)
 
     def to_file(self) -> str:
-        """Write ``full``."""
         return "full"
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> FullDomain:
-        """Read ``full``."""
         return cls()
 
 
@@ -52,50 +49,39 @@ class FullDomainGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Always: every two values are a secret pair."""
         return True
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Every two different values are a secret pair."""
         return x != y
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """One step leads anywhere."""
         return int(x != y)
 
     def component(self, x: Cell) -> Hashable:
-        """Label all values alike: there is one component."""
         return ()
 
     @property
     def connected(self) -> bool:
-        """Always: every two values are a secret pair."""
         return True
 
     def project(self, names: Sequence[str]) -> FullDomainGraph:
-        """Return the complete graph on the projected domain."""
         return FullDomainGraph(self.domain.project(names))
 
     def widest_edge(self, name: str) -> Edge | None:
-        """Go from the first position to the last."""
         axis, size = self.domain.axis(name), self.domain[name].size
         origin = (0,) * len(self.domain.names)
         return None if size == 1 else (origin, (*origin[:axis], size - 1, *origin[axis + 1 :]))
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Choose any two different positions."""
         return two_different(first, second)
 
     def steepest(self, rows: Rows) -> Steepest:
-        """Compare the highest number with the lowest."""
         return among_all(rows)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Join all classes: one block contains every value."""
         return cliques([Meetings.everything(groups) for groups in pieces.groups], pieces)
 
     def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
-        """Join the classes along the attribute: one block contains all its values."""
         return cliques(meetings_along(axis, Meetings.everything(pieces.groups[axis]), pieces.groups), pieces)
 
     def _canonical(self) -> Any:

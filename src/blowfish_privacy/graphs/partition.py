@@ -148,7 +148,6 @@ class Partition(Secrets):
         return f"Partition({', '.join(shown)})"
 
     def on(self, domain: Domain) -> PartitionGraph:
-        """Bind to a domain; the blocks must cover every value exactly once."""
         listed, widths = _named(self.blocks, domain, "blocks"), _named(self.widths, domain, "widths")
         for name in [*listed, *widths]:
             if name not in domain:
@@ -170,13 +169,11 @@ class Partition(Secrets):
         return PartitionGraph(domain, tuple(cut))
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{partition: {widths: .., blocks: ..}}``."""
         given = {"blocks": self.blocks, "widths": self.widths}
         return {"partition": {key: _plain(value) for key, value in given.items() if value is not None}}
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Partition:
-        """Read ``{partition: {widths: .., blocks: ..}}``."""
         listed = _named(body["partition"].get("blocks"), domain, "blocks")
         blocks = {name: _read_blocks(domain, name, value) for name, value in listed.items()}
         return cls(blocks=blocks or None, widths=body["partition"].get("widths"))
@@ -229,29 +226,23 @@ class PartitionGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Always: blocks are products of the attributes' blocks."""
         return True
 
     @property
     def transitive(self) -> bool:
-        """Always: blocks are cliques."""
         return True
 
     def component(self, x: Cell) -> Hashable:
-        """Label with the number of the block along each attribute."""
         return tuple(cut.label(position) for cut, position in zip(self.cuts, x, strict=True))
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Two different values of one block are a secret pair."""
         return x != y and self.component(x) == self.component(y)
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """One step inside a block; infinitely many between blocks."""
         return 0 if x == y else 1 if self.adjacent(x, y) else inf
 
     @property
     def connected(self) -> bool:
-        """Whether there is only one block."""
         return self.block_count == 1
 
     @property
@@ -260,7 +251,6 @@ class PartitionGraph(SecretGraph):
         return prod(cut.count for cut in self.cuts)
 
     def project(self, names: Sequence[str]) -> SecretGraph:
-        """Keep the cuts of the named attributes; values of a level are joined by the blocks that they share."""
         domain, cuts = self.domain.project(names), [self.cuts[axis] for axis in self.domain.axes(names)]
         views = [self.domain.view(name) for name in names]
         if all(view is None for view in views):
@@ -275,11 +265,9 @@ class PartitionGraph(SecretGraph):
         return graph_of(domain, pairs_on(domain, cliques))
 
     def steepest(self, rows: Rows) -> Steepest:
-        """Compare the highest number of each block with the lowest."""
         return inside_blocks(rows, cutting.labels(self.cuts, self.domain.shape))
 
     def widest_edge(self, name: str) -> Edge | None:
-        """Go from end to end of the widest block."""
         axis = self.domain.axis(name)
         block = self.cuts[axis].widest()
         origin = (0,) * len(self.cuts)
@@ -287,14 +275,12 @@ class PartitionGraph(SecretGraph):
         return None if block.first == block.last else (x, y)
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Look for a block that meets both sets."""
         cut = self.cuts[self.domain.axis(name)]
         blocks = (cut.block(label) for label in cut.meeting(first))
         pairs = (two_different(block & first, block & second) for block in blocks)
         return next((pair for pair in pairs if pair is not None), None)
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
-        """Return the blocks, merged until each is a range."""
         cut = self.cuts[self.domain.axis(name)]
         if isinstance(cut, EqualBlocks):
             whole, rest = divmod(cut.size, cut.width)
@@ -304,11 +290,9 @@ class PartitionGraph(SecretGraph):
         return joined(((block.first, block.last) for block in blocks), self.domain[name].size)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Join the classes that each kind of block meets."""
         return cliques([meetings(cut, groups) for cut, groups in zip(self.cuts, pieces.groups, strict=True)], pieces)
 
     def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
-        """Join the classes that each kind of block of the attribute meets."""
         along = meetings(self.cuts[0], pieces.groups[axis])
         return cliques(meetings_along(axis, along, pieces.groups), pieces)
 
@@ -402,7 +386,6 @@ class Within(Secrets):
         return self.level if isinstance(self.level, str) else dict(self.level)
 
     def on(self, domain: Domain) -> PartitionGraph:
-        """Bind to a domain, as the partition into subtrees."""
         if isinstance(self.level, str) and len(domain.names) > 1:
             raise PolicyError(
                 f"the secrets must say which attribute has the level {brief(self.level)}.",
@@ -418,12 +401,10 @@ class Within(Secrets):
         return PartitionGraph(domain, tuple(_cut_at(*each) for each in cuts))
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{within: level}`` or ``{within: {attribute: level}}``."""
         return {"within": self._plain}
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Within:
-        """Read ``{within: level}`` or ``{within: {attribute: level}}``."""
         return cls(body["within"])
 
 

@@ -76,7 +76,6 @@ class PerAttribute(Secrets):
         return f"PerAttribute({', '.join(f'{name}={brief(choice)}' for name, choice in self.secrets.items())})"
 
     def on(self, domain: Domain) -> SecretGraph:
-        """Bind each choice to its attribute."""
         for name in self.secrets:
             if name not in domain:
                 raise PolicyError(
@@ -91,12 +90,10 @@ class PerAttribute(Secrets):
         return _combine(domain, tuple(_bind(self.secrets[name], domain.project([name])) for name in domain))
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{per_attribute: {name: ..}}``."""
         return {"per_attribute": {name: choice.to_file() for name, choice in self.secrets.items()}}
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> PerAttribute:
-        """Read ``{per_attribute: {name: ..}}``."""
         chosen: dict[str, Secrets] = {}
         for name, choice in body["per_attribute"].items():
             if name not in domain:
@@ -116,16 +113,13 @@ class Attributes(Secrets):
     file_form = Bare("attributes")
 
     def on(self, domain: Domain) -> SecretGraph:
-        """Bind to a domain, with the complete graph on every attribute."""
         return PerAttribute({name: FullDomain() for name in domain}).on(domain)
 
     def to_file(self) -> str:
-        """Write ``attributes``."""
         return "attributes"
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Attributes:
-        """Read ``attributes``."""
         return cls()
 
 
@@ -149,16 +143,13 @@ class CartesianGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Always: edges along an attribute are those of its own graph."""
         return True
 
     @property
     def one_at_a_time(self) -> bool:
-        """Always, by definition."""
         return True
 
     def changing(self, name: str) -> SecretGraph:
-        """Keep the graph of that attribute alone."""
         from blowfish_privacy.graphs.presence import Public  # listed pairs may turn out to be a product
 
         axis, public = self.domain.axis(name), Public()
@@ -166,32 +157,26 @@ class CartesianGraph(SecretGraph):
         return CartesianGraph(self.domain, tuple(kept))
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Exactly one attribute differs, along an edge of its own graph."""
         axes = differing(x, y)
         return len(axes) == 1 and self.graphs[axes[0]].adjacent((x[axes[0]],), (y[axes[0]],))
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """Add up the steps along each attribute, as in every Cartesian product."""
         return sum(graph.hops((a,), (b,)) for graph, a, b in zip(self.graphs, x, y, strict=True))
 
     def component(self, x: Cell) -> Hashable:
-        """Label with the component of each attribute's graph: all must agree for values to be connected."""
         return tuple(graph.component((a,)) for graph, a in zip(self.graphs, x, strict=True))
 
     @property
     def connected(self) -> bool:
-        """Whether every attribute's graph is connected."""
         return all(graph.connected for graph in self.graphs)
 
     def project(self, names: Sequence[str]) -> SecretGraph:
-        """Keep the graphs of the named attributes; edges along the others become loops and are dropped."""
         own = zip(names, self.domain.axes(names), strict=True)
         seen = ((name, self.graphs[axis]) for name, axis in own)
         graphs = (graph if name in self.domain else graph.project([name]) for name, graph in seen)
         return _combine(self.domain.project(names), tuple(graphs))
 
     def widest_edge(self, name: str) -> Edge | None:
-        """Take the widest edge of the attribute's own graph, with the other attributes fixed."""
         axis = self.domain.axis(name)
         edge = self.graphs[axis].widest_edge(name)
         if edge is None:
@@ -204,21 +189,17 @@ class CartesianGraph(SecretGraph):
         )
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Ask the attribute's own graph."""
         return self.graphs[self.domain.axis(name)].joins(name, first, second)
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
-        """Ask the attribute's own graph."""
         return self.graphs[self.domain.axis(name)].stretches(name)
 
     def covers(self, other: SecretGraph) -> bool:
-        """Compare the graphs of each attribute, if the other's edges change one attribute too."""
         if super().covers(other) or not other.one_at_a_time:
             return super().covers(other)
         return all(graph.covers(other.project(graph.domain.names)) for graph in self.graphs)
 
     def edges(self) -> Iterator[Edge]:
-        """Yield the edges of each attribute's graph, for all values of the others; refused if the domain is large."""
         super().edges()
         return (edge for axis in range(len(self.graphs)) for edge in self._edges_along(axis))
 
@@ -231,11 +212,9 @@ class CartesianGraph(SecretGraph):
             yield from (((*left, *x, *right), (*left, *y, *right)) for left, right in others)
 
     def steepest(self, rows: Rows) -> Steepest | None:
-        """Search along each attribute, with the others fixed."""
         return steepest_of(along_axis(rows, axis, graph.steepest) for axis, graph in enumerate(self.graphs))
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Combine the pairs joined along each attribute, with the other attributes fixed."""
         return across([graph.class_pairs_along(axis, pieces) for axis, graph in enumerate(self.graphs)], pieces)
 
     def _canonical(self) -> Any:

@@ -19,16 +19,13 @@ class Public(Secrets):
     file_form = Bare("public")
 
     def on(self, domain: Domain) -> SecretGraph:
-        """Bind to a domain, as the graph without edges."""
         return ExplicitEdges(domain, frozenset())
 
     def to_file(self) -> str:
-        """Write ``public``."""
         return "public"
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Public:
-        """Read ``public``."""
         return cls()
 
 
@@ -45,14 +42,11 @@ class AddRemove(Secrets):
     size = "unknown"
 
     def on(self, domain: Domain) -> SecretGraph:
-        """Bind to a domain, as the graph without edges: nothing but presence is secret."""
         return Public().on(domain)
 
     def to_file(self) -> str:
-        """Write ``add_remove``."""
         return "add_remove"
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> AddRemove:
-        """Read ``add_remove``."""
         return cls()

@@ -489,23 +489,19 @@ class ThresholdGraph(SecretGraph):
 
     @property
     def homogeneous(self) -> bool:
-        """Always: distances along the attributes add up."""
         return True
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether the shortest moves along two attributes together exceed theta."""
         parts = zip(self.domain.attributes, self.weights, self._frozen, strict=True)
         shortest = sorted(weight * attribute.gap(0, 1) for attribute, weight, frozen in parts if not frozen)
         return sum(shortest[:2]) > self.theta or len(shortest) < 2
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        """Compare theta with the distance of the closest members."""
         parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
         return x != y and sum(weight * attribute.gap(a, b) for attribute, weight, a, b in parts) <= self.theta
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        """Count the fewest steps that each land on declared values; see :mod:`.stepping`."""
         parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
         return fewest_steps(self.theta, [_stride(attribute, w, a, b) for attribute, w, a, b in parts if a != b])
 
@@ -516,22 +512,18 @@ class ThresholdGraph(SecretGraph):
         return tuple(attribute.size == 1 or weight * attribute.gap(0, 1) > self.theta for attribute, weight in parts)
 
     def component(self, x: Cell) -> Hashable:
-        """Label with the positions of the attributes that no edge changes: along the others steps lead everywhere."""
         return tuple(position for position, frozen in zip(x, self._frozen, strict=True) if frozen)
 
     @property
     def connected(self) -> bool:
-        """Whether some edge changes every attribute that has several values."""
         return all(size == 1 or not frozen for size, frozen in zip(self.domain.shape, self._frozen, strict=True))
 
     def project(self, names: Sequence[str]) -> ThresholdGraph:
-        """Keep theta and the weights: moves along the other attributes could only use up distance."""
         return ThresholdGraph(
             self.domain.project(names), self.theta, tuple(self.weights[self.domain.axis(n)] for n in names)
         )
 
     def widest_edge(self, name: str) -> Edge | None:
-        """Spend all of theta along one attribute."""
         axis = self.domain.axis(name)
         if self._frozen[axis]:
             return None
@@ -540,7 +532,6 @@ class ThresholdGraph(SecretGraph):
         return (*origin[:axis], first, *origin[axis + 1 :]), (*origin[:axis], last, *origin[axis + 1 :])
 
     def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        """Take the shortest moves along as many attributes together as theta allows."""
         free = [axis for axis, frozen in enumerate(self._frozen) if not frozen]
         shortest = {axis: self.weights[axis] * self.domain.attributes[axis].gap(0, 1) for axis in free}
         if sum(shortest.values()) > self.theta and len(free) > _MOST_FREE:
@@ -556,7 +547,6 @@ class ThresholdGraph(SecretGraph):
         return tuple((x, tuple(int(axis in axes) for axis in range(len(x)))) for axes in together), True
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        """Compare the closest positions: neighbouring runs of different sets, or neighbours in one set."""
         axis = self.domain.axis(name)
         attribute, weight = self.domain[name], self.weights[axis]
         for pair in _closest(first, second):
@@ -565,7 +555,6 @@ class ThresholdGraph(SecretGraph):
         return None
 
     def largest_move(self, name: str) -> int:
-        """Spend all of theta along one attribute."""
         return self._moves[self.domain.axis(name)]
 
     @cached_property
@@ -573,7 +562,6 @@ class ThresholdGraph(SecretGraph):
         return tuple(super(ThresholdGraph, self).largest_move(name) for name in self.domain.names)
 
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        """Spend all of theta where it leads furthest."""
         alone = super().longest_move(prices)
         return alone if self.one_at_a_time else min(alone, furthest(self._axes(prices), self.theta))
 
@@ -607,7 +595,6 @@ class ThresholdGraph(SecretGraph):
         return self.hops(*(widest or ((0,), (attribute.size - 1,))))
 
     def edges(self) -> Iterator[Edge]:
-        """Yield the edges from windows where there is one attribute; refused if the domain is large."""
         listed = super().edges()
         if len(self.domain.names) > 1:
             return listed
@@ -615,7 +602,6 @@ class ThresholdGraph(SecretGraph):
         return (((first,), (other,)) for first, last in windows for other in range(first + 1, last + 1))
 
     def steepest(self, rows: Rows) -> Steepest | None:
-        """Search windows of an attribute; where several move at once, shift by all the moves that theta allows."""
         if len(self.weights) == 1:
             (attribute,), (weight,) = self.domain.attributes, self.weights
             ends = [last for _, last in _windows(attribute, self.theta / weight)]
@@ -636,7 +622,6 @@ class ThresholdGraph(SecretGraph):
         )
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        """Compare the distances of the rectangles that make up the classes."""
         close = near(self.domain, self.theta, self.weights, pieces)
         if close is None:
             return everything(pieces)
@@ -772,7 +757,6 @@ class DistanceThreshold(Secrets):
         return f"DistanceThreshold({show(self.theta)}{scale})"
 
     def on(self, domain: Domain) -> ThresholdGraph:
-        """Bind to a domain; every attribute must have distances."""
         for name in domain:
             if not domain[name].ordered:
                 raise PolicyError(
@@ -794,7 +778,6 @@ class DistanceThreshold(Secrets):
         return ThresholdGraph(domain, self.theta, tuple(weights))
 
     def to_file(self) -> dict[str, Any]:
-        """Write ``{threshold: theta, scale: {..}}``."""
         written: dict[str, Any] = {"threshold": plain(self.theta)}
         if self.scale is not None:
             written["scale"] = {name: plain(weight) for name, weight in self.scale.items()}
@@ -802,7 +785,6 @@ class DistanceThreshold(Secrets):
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> DistanceThreshold:
-        """Read ``{threshold: theta, scale: {..}}``."""
         return cls(body["threshold"], scale=body.get("scale"))
 
 

@@ -77,11 +77,9 @@ class Ranked(Scalar):
         self._axis, self._lowest, self._growth = classes.domain.axis(name), lowest, growth
 
     def value(self, cell: Cell) -> int:
-        """Grow from the lowest number with the position."""
         return self._lowest + cell[self._axis] * self._growth
 
     def values(self, cells: Integers) -> Integers:
-        """Grow from the lowest number with the positions."""
         return self._lowest + cells[:, self._axis] * self._growth
 
     def _piece_ends(self) -> tuple[Integers, Integers]:
@@ -107,11 +105,9 @@ class Tabled(Scalar):
         self._table = table.reshape(domain.shape)
 
     def value(self, cell: Cell) -> int:
-        """Look up the number of a value in the table."""
         return int(self._table[tuple(cell[axis] for axis in self._axes)])
 
     def values(self, cells: Integers) -> Integers:
-        """Look up the numbers of many values in the table."""
         return self._table[tuple(cells[:, axis] for axis in self._axes)]
 
     def _piece_ends(self) -> tuple[Integers, Integers]:

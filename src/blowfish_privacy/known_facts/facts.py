@@ -142,13 +142,11 @@ class KnownCount(Fact):
         }
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{count: {..}, equals: c}``."""
         written: dict[str, Any] = {"count": {name: choice_to_file(chosen) for name, chosen in self.where.items()}}
         return written if self.count is None else {**written, "equals": self.count}
 
     @classmethod
     def from_file(cls, body: Mapping[str, Any], domain: Domain) -> KnownCount:
-        """Read ``{count: {..}, equals: c}``."""
         where = {n: choice_from_file(domain[n], v) if n in domain else v for n, v in body["count"].items()}
         return cls(where, body.get("equals"))
 
@@ -294,13 +292,11 @@ class KnownMarginal(Fact):
         }
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{marginal: [..], counts: [..]}``, the counts in the domain's order."""
         counts = self.counts(domain)
         return {"marginal": list(self.attributes), **({} if counts is None else {"counts": list(counts)})}
 
     @classmethod
     def from_file(cls, body: Mapping[str, Any], domain: Domain) -> KnownMarginal:
-        """Read ``{marginal: [..], counts: ..}``."""
         names = body["marginal"] if isinstance(body["marginal"], list) else [body["marginal"]]
         return cls(*names, counts=body.get("counts"))
 

@@ -95,7 +95,6 @@ class OverBudgetError(BudgetError):
         return self.requested - self.remaining
 
     def within(self, where: str, line: int | None = None) -> OverBudgetError:
-        """Return the same error, with ``where`` in front of its message."""
         error = type(self)(f"{where}: {self.message}", hint=self.hint)
         error.line = self.line if line is None else line
         error.requested, error.remaining = self.requested, self.remaining

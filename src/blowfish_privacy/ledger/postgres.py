@@ -291,7 +291,6 @@ class PostgresStore(SqlStore):
             return cursor.rowcount
 
     def damage(self) -> list[str]:
-        """Look for references to rows that are not there, which only a damaged disk leaves behind."""
         orphans = {
             "entries": "SELECT FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy WHERE p.id IS NULL",
             "documents": "SELECT FROM documents AS d LEFT JOIN entries AS e ON e.number = d.entry "
@@ -501,7 +500,6 @@ class PostgresLedger(Ledger):
 
     @property
     def name(self) -> str:
-        """The schema's name."""
         return self._address.options.get("ledger", DEFAULT_NAME)
 
     def admit(self, role: str) -> None:

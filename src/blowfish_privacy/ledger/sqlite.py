@@ -133,7 +133,6 @@ class SqliteStore(SqlStore):
     def append(
         self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
     ) -> None:
-        """Do so, a charge once it is certain that the pages are sound that it and its document need."""
         if isinstance(row, Entry):
             self._check_pages(before)
         super().append(row, before=before, after=after, balances=balances)
@@ -164,7 +163,6 @@ class SqliteStore(SqlStore):
         return max(0, self._connection.executemany(query, rows).rowcount)
 
     def damage(self) -> list[str]:
-        """Let SQLite check its pages and references."""
         broken = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(10)") if line != "ok"]
         orphans = self._connection.execute("PRAGMA foreign_key_check").fetchall()
         return [*broken, *(f"a row of the table {table} refers to a row that is missing." for table, *_ in orphans)]
@@ -673,7 +671,6 @@ class SqliteLedger(Ledger):
 
     @property
     def name(self) -> str:
-        """The file's name."""
         return self.path.name
 
     def __repr__(self) -> str:

@@ -215,53 +215,43 @@ class SqlStore(Store):
         )
 
     def account(self) -> Account:
-        """Read the row of the account."""
         row: Any = self._ask(_ACCOUNT).fetchone()
         if row is None:
             raise LedgerError("the ledger has lost its balance.", hint="restore it from a backup.")
         return read_account(row)
 
     def balances(self, classes: Collection[PairClass] | None = None) -> Iterator[Balance]:
-        """Go through the balances, of some classes or of all."""
         if classes is None:
             return map(read_balance, self._ask(_BALANCES))
         asked = (self._ask(f"{_BALANCES} WHERE kind = ? AND attribute = ?", (c.kind, c.attribute)) for c in classes)
         return map(read_balance, chain.from_iterable(asked))
 
     def base(self) -> StoredPolicy | None:
-        """Find the policy of the first entry that is not set aside, with a text if any policy of its hash has one."""
         row = self._ask(_BASE).fetchone()
         return None if row is None else StoredPolicy(*row)
 
     def entry(self, key: str) -> Entry | None:
-        """Find an entry by its key."""
         row = self._ask(f"{_ENTRIES} WHERE e.key = ?", (key,)).fetchone()
         return None if row is None else read_entry(row)
 
     def entries(self) -> Iterator[Entry]:
-        """Go through the entries by number."""
         return map(read_entry, self._ask(f"{_ENTRIES} ORDER BY e.number"))
 
     def document(self, entry: int) -> Document | None:
-        """Find a document by its entry."""
         row = self._ask(f"{_DOCUMENTS} WHERE entry = ?", (entry,)).fetchone()
         return None if row is None else read_document(row)
 
     def documents(self) -> Iterator[Document]:
-        """Go through the documents by number."""
         return map(read_document, self._ask(f"{_DOCUMENTS} ORDER BY number"))
 
     def failure(self, entry: int) -> Failure | None:
-        """Find a failure by its entry."""
         row = self._ask(f"{_FAILURES} WHERE entry = ?", (entry,)).fetchone()
         return None if row is None else read_failure(row)
 
     def failures(self) -> Iterator[Failure]:
-        """Go through the failures by number."""
         return map(read_failure, self._ask(f"{_FAILURES} ORDER BY number"))
 
     def failed_policies(self) -> frozenset[str]:
-        """Collect the policies of the entries that failed."""
         rows = self._ask(
             "SELECT DISTINCT p.hash FROM failures AS x JOIN entries AS e ON e.number = x.entry "
             "JOIN policies AS p ON p.id = e.policy"
@@ -271,7 +261,6 @@ class SqlStore(Store):
     def append(
         self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
     ) -> None:
-        """Swap the account, add the row, and move the balances that an entry is charged to."""
         swapped = self._ask(_SWAP, (*account_row(after)[3:], *account_row(before)[3:]))
         if swapped.rowcount != 1:
             raise LedgerError("the balance changed while it was being charged.", hint="try again with the same key.")

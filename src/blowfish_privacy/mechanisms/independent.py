@@ -70,12 +70,10 @@ class NoiseAlike(Mechanism):
 
     @classmethod
     def answers(cls, query: Query) -> bool:
-        """Leave quotients of two noisy numbers to others."""
         return super().answers(query) and not query.divisor_measured
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *args: Any, **public: Any) -> bool:
-        """Leave means to others where the number of records is secret."""
         return not (query.divided and policy.size == "unknown")
 
     @classmethod
@@ -86,7 +84,6 @@ class NoiseAlike(Mechanism):
         return cls(form, scale, _divisor(query, policy, records), query.error_of)
 
     def certify(self, policy: Policy) -> Certificate:
-        """Derive the sensitivity again and compare it with the scale held."""
         sensitivity = self.sensitivity(policy)
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
@@ -96,19 +93,15 @@ class NoiseAlike(Mechanism):
 
     @property
     def rows(self) -> int:
-        """As many as the query has outputs."""
         return self.form.outputs
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Compare the change of the answers with the scale."""
         return self.hidden(self.change(x, y)) if self.scale else Fraction(0)
 
     def presence(self, x: Cell) -> Fraction:
-        """Compare what a record adds to the answers with the scale."""
         return self.hidden(self.change(x, None)) if self.scale else Fraction(0)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Answer exactly, then add the noise."""
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="count in larger units.")
@@ -116,16 +109,13 @@ class NoiseAlike(Mechanism):
         return answers + self.noise(len(answers), source) if self.scale else answers
 
     def expected_error(self) -> ExpectedError:
-        """Give the error of one output."""
         return ExpectedError(self.scale, self.form.unit / self.divisor, self.of, self.law)
 
     def to_document(self) -> dict[str, Any]:
-        """Write the scale."""
         return {"name": self.name, self.scale_key: str(self.scale)}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the scale; the certificate is derived from it, not from what the document claims."""
         scale = exact(written.get(cls.scale_key), f"the noise {cls.scale_key}", error=SpecError)
         return cls(query.on(policy.domain), scale, _divisor(query, policy, records), query.error_of)
 
@@ -180,32 +170,25 @@ class Laplace(NoiseAlike):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Set the scale to S / epsilon, S the sensitivity in units."""
         form = query.on(policy.domain)
         return cls.of_query(query, policy, sensitivity_of(form, policy).value / form.unit / epsilon, records)
 
     def sensitivity(self, policy: Policy) -> Sensitivity:
-        """Derive the largest sum of absolute changes."""
         return sensitivity_of(self.form, policy)
 
     def changes(self, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
-        """Derive the largest sum of absolute changes along the secret pairs of each class."""
         return sensitivity_by_class(self.form, policy, largest)
 
     def change(self, x: Cell, y: Cell | None) -> Fraction:
-        """Add up the absolute changes of the answers."""
         return self.form.weight(x) if y is None else self.form.change(x, y)
 
     def hidden(self, change: Fraction) -> Fraction:
-        """Divide the L1 change of the answers by the scale."""
         return change / self.form.unit / self.scale
 
     def noise(self, count: int, source: BitSource) -> npt.NDArray[np.int64]:
-        """Draw discrete Laplace noise."""
         return discrete_laplace(self.scale, count, source=source)
 
     def words(self) -> str:
-        """State the scale and the unit of the noise."""
         unit = self.form.unit / self.divisor
         scale = rounded(self.scale * unit)
         return f"Each number gets Laplace noise of scale {scale}, in whole multiples of {rounded(unit)}."
@@ -240,32 +223,25 @@ class Gaussian(NoiseAlike):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        """Set the variance to S / (2 rho), S the largest sum of squared changes in units."""
         form = query.on(policy.domain)
         return cls.of_query(query, policy, squared_sensitivity(form, policy).value / form.unit**2 / (2 * rho), records)
 
     def sensitivity(self, policy: Policy) -> Sensitivity:
-        """Derive the largest sum of squared changes."""
         return squared_sensitivity(self.form, policy)
 
     def changes(self, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
-        """Derive the largest sum of squared changes along the secret pairs of each class."""
         return squared_by_class(self.form, policy, largest)
 
     def change(self, x: Cell, y: Cell | None) -> Fraction:
-        """Add up the squared changes of the answers."""
         return self.form.squared_weight(x) if y is None else self.form.squared_change(x, y)
 
     def hidden(self, change: Fraction) -> Fraction:
-        """Divide the squared change of the answers by twice the variance."""
         return change / self.form.unit**2 / (2 * self.scale)
 
     def noise(self, count: int, source: BitSource) -> npt.NDArray[np.int64]:
-        """Draw discrete Gaussian noise."""
         return discrete_gaussian(self.scale, count, source=source)
 
     def words(self) -> str:
-        """State the standard deviation and the unit of the noise."""
         unit = self.form.unit / self.divisor
         deviation = about(sqrt(self.scale) * float(unit))
         return (

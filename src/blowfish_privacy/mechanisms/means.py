@@ -59,17 +59,14 @@ class MeanOffsets(Mechanism):
 
     @classmethod
     def answers(cls, query: Query) -> bool:
-        """Say whether a query is a mean."""
         return query.divided and super().answers(query)
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Leave means of a public number of records to those who divide by it."""
         return policy.size == "unknown"
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Give the sum its share, or less where moves cost more than coming and going; the rest goes to the count."""
         form = _bound(query, policy)
         moved = max(_moves(form, policy).values(), default=Fraction(0))
         if policy.size != "unknown":
@@ -83,7 +80,6 @@ class MeanOffsets(Mechanism):
         return cls(form, width / (share * amount), 1 / ((1 - share) * amount))
 
     def certify(self, policy: Policy) -> Certificate:
-        """Divide the changes of both rows by the scales held, for moves of every class and for coming and going."""
         moves, secret = _moves(self.form, policy), policy.size == "unknown"
         moved = max(moves.values(), default=Fraction(0))
         silent = (moved or (secret and self.width)) and not self.sum_scale
@@ -117,20 +113,16 @@ class MeanOffsets(Mechanism):
 
     @property
     def rows(self) -> int:
-        """The sum of offsets in half steps, and the count."""
         return 2
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Divide the change of the sum by its scale; the count stays."""
         return 2 * abs(x[0] - y[0]) / self.sum_scale if self.sum_scale else Fraction(0)
 
     def presence(self, x: Cell) -> Fraction:
-        """Add up the offset and the one record counted, each divided by its scale."""
         of_sum = abs(2 * x[0] - self.width) / self.sum_scale if self.sum_scale else Fraction(0)
         return of_sum + (1 / self.count_scale if self.count_scale else 0)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Add up offsets in half steps, and count; then add the noise."""
         records = int(counts.sum())
         if records * max(self.width, 1) >= LARGEST_ANSWER:
             raise DataError("the sum may be too large for 64-bit arithmetic.", hint="count in larger units.")
@@ -149,7 +141,6 @@ class MeanOffsets(Mechanism):
         return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
 
     def expected_error(self) -> MeanError:
-        """Give the error of the mean times the number of records, since that number is secret."""
         return MeanError(self.sum_scale, self.count_scale or Fraction(0), self.width, step=self.step)
 
     def error_of(self, noisy: npt.NDArray[np.int64]) -> MeanError:
@@ -160,11 +151,9 @@ class MeanOffsets(Mechanism):
 
     @property
     def notices(self) -> list[str]:
-        """On what the error depends."""
         return self.notices_for("The number of records")
 
     def notices_for(self, records: str) -> list[str]:
-        """Say on what the error depends, and which number is secret."""
         if not self.count_scale:
             return []
         return [
@@ -173,7 +162,6 @@ class MeanOffsets(Mechanism):
         ]
 
     def words(self) -> str:
-        """State both scales."""
         of_sum = (
             "The sum of offsets from the middle of the range gets Laplace noise of scale "
             f"{rounded(self.sum_scale * self.step / 2)}"
@@ -183,13 +171,11 @@ class MeanOffsets(Mechanism):
         return f"{of_sum}, the number of records of scale {rounded(self.count_scale)}; the mean is their quotient."
 
     def to_document(self) -> dict[str, Any]:
-        """Write both scales."""
         count = {"scale": str(self.count_scale)} if self.count_scale is not None else None
         return {"name": self.name, "sum": {"scale": str(self.sum_scale)}, "count": count}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read both scales."""
         if (written["count"] is None) != (policy.size != "unknown"):
             raise SpecError("the document is damaged: the count has noise exactly where it is secret.")
         parts = [written["sum"], *([] if written["count"] is None else [written["count"]])]
@@ -251,12 +237,10 @@ class WeightedOffsets(Mechanism):
 
     @classmethod
     def answers(cls, query: Query) -> bool:
-        """Say whether a query is a weighted mean."""
         return query.divisor_measured and super().answers(query)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Share epsilon between the rows in the best of several ways, then scale both to lose exactly that."""
         form = _weighted(query, policy)
         if records == 0:
             raise no_mean()
@@ -278,7 +262,6 @@ class WeightedOffsets(Mechanism):
         return cls(form, *(scale * lost for scale in scales))
 
     def certify(self, policy: Policy) -> Certificate:
-        """Divide the rows by the scales held, and derive how much that changes along the pairs of each class."""
         for scale, only in ((self.sum_scale, (2, 0)), (self.weights_scale, (0, 1))):
             if not scale and sensitivity_of(replace(_rows(self.form), factors=only), policy).value:
                 raise PolicyError(NO_NOISE)
@@ -295,19 +278,15 @@ class WeightedOffsets(Mechanism):
 
     @property
     def rows(self) -> int:
-        """The weighted sum of offsets in halves, and the sum of the weights."""
         return 2
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the changes of both rows, each divided by its scale."""
         return _divided(self.form, self.sum_scale, self.weights_scale).change(x, y)
 
     def presence(self, x: Cell) -> Fraction:
-        """Add up what a record adds to both rows, each divided by its scale."""
         return _divided(self.form, self.sum_scale, self.weights_scale).weight(x)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Add up both rows exactly; then add the noise."""
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
             raise DataError("the sums may be too large for 64-bit arithmetic.", hint="declare larger steps.")
@@ -326,7 +305,6 @@ class WeightedOffsets(Mechanism):
         return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
 
     def expected_error(self) -> ScaledError:
-        """Give the error of the mean times the sum of the weights, since that sum is not known beforehand."""
         error = MeanError(self.sum_scale, self.weights_scale, self.width)
         return ScaledError(
             error, self.form.values.unit * self.form.weights.unit, "the mean times the sum of the weights"
@@ -342,7 +320,6 @@ class WeightedOffsets(Mechanism):
 
     @property
     def notices(self) -> list[str]:
-        """Say on what the error depends."""
         divisor = "a noisy" if self.weights_scale else "the exact"
         return [
             f"The weighted mean is a noisy sum divided by {divisor} sum of the weights: how wrong it is follows from "
@@ -350,11 +327,9 @@ class WeightedOffsets(Mechanism):
         ] * bool(self.sum_scale or self.weights_scale)
 
     def without_noise(self) -> str | None:
-        """Say that the sum of the weights is exact, where no secret pair changes it."""
         return None if self.weights_scale or not self.sum_scale else "the sum of the weights, which is not secret"
 
     def words(self) -> str:
-        """State both scales."""
         weight = self.form.weights.unit
         of_sum = rounded(self.sum_scale * self.form.values.unit * weight / 2)
         said = f"The weighted sum of offsets from the middle of the range gets Laplace noise of scale {of_sum}"
@@ -364,7 +339,6 @@ class WeightedOffsets(Mechanism):
         return f"{said}, the sum of the weights of scale {of_weights}; the mean is their quotient."
 
     def to_document(self) -> dict[str, Any]:
-        """Write both scales."""
         return {
             "name": self.name,
             "sum": {"scale": str(self.sum_scale)},
@@ -373,7 +347,6 @@ class WeightedOffsets(Mechanism):
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read both scales; the certificate is derived from them."""
         scales = [exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sum", "weights")]
         return cls(_weighted(query, policy), *scales)
 

@@ -80,24 +80,19 @@ class LaplaceRows(RowNoise):
     key = "scale"
 
     def check(self, scale: Fraction) -> None:
-        """Refuse scales that are too large."""
         if scale:
             checked_scale(scale)
 
     def draw(self, scale: Fraction, size: int | Sequence[int], source: BitSource) -> npt.NDArray[np.int64]:
-        """Draw discrete Laplace noise."""
         return discrete_laplace(scale, size, source=source)
 
     def scaled(self, scale: Fraction, unit: int) -> Fraction:
-        """Multiply the scale."""
         return scale * unit
 
     def sensitivity(self, form: LinearForm, policy: Policy) -> Sensitivity:
-        """Derive the largest sum of absolute changes."""
         return sensitivity_of(form, policy)
 
     def words(self, scale: Fraction, unit: int) -> str:
-        """State the scale, in parts of a record."""
         return f"scale {rounded(scale)}"
 
     def _ratio(self, change: Fraction, scale: Fraction) -> Fraction:
@@ -113,24 +108,19 @@ class GaussianRows(RowNoise):
     key = "variance"
 
     def check(self, scale: Fraction) -> None:
-        """Refuse variances that are too large."""
         if scale:
             checked_variance(scale)
 
     def draw(self, scale: Fraction, size: int | Sequence[int], source: BitSource) -> npt.NDArray[np.int64]:
-        """Draw discrete Gaussian noise."""
         return discrete_gaussian(scale, size, source=source)
 
     def scaled(self, scale: Fraction, unit: int) -> Fraction:
-        """Multiply the variance by the square."""
         return scale * unit**2
 
     def sensitivity(self, form: LinearForm, policy: Policy) -> Sensitivity:
-        """Derive the largest sum of squared changes."""
         return squared_sensitivity(form, policy)
 
     def words(self, scale: Fraction, unit: int) -> str:
-        """State the standard deviation, in records."""
         return f"standard deviation {sqrt(scale) / unit:.4g}"
 
     def _ratio(self, change: Fraction, scale: Fraction) -> Fraction:

@@ -243,11 +243,9 @@ class Epsilon(Measure):
     name = "epsilon"
 
     def along(self, chain: Iterable[Stretch]) -> Fraction:
-        """Log-ratios add up along a chain."""
         return sum((amount * steps for amount, steps in chain), Fraction(0))
 
     def converted(self, amount: Fraction, measure: Measure) -> Fraction:
-        """Refuse all others, unless nothing is lost: they leave a small probability of any log-ratio."""
         if measure is self or not amount:
             return amount
         raise RefusalError(
@@ -257,7 +255,6 @@ class Epsilon(Measure):
         )
 
     def pure(self, amount: Fraction) -> Fraction:
-        """Return the amount, which is one."""
         return amount
 
 
@@ -267,7 +264,6 @@ class Rho(Measure):
     name = "rho"
 
     def along(self, chain: Iterable[Stretch]) -> Fraction:
-        """Let the square roots add up, as they do by the triangle inequality of [bun2016, Proposition 11]."""
         squares: dict[Fraction, int] = {}
         for amount, steps in chain:
             squares[amount] = squares.get(amount, 0) + steps
@@ -276,7 +272,6 @@ class Rho(Measure):
         return sum(whole, Fraction(0)) + sum(mixed, Fraction(0))
 
     def converted(self, amount: Fraction, measure: Measure) -> Fraction:
-        """Half its square is what a loss of epsilon costs at most [bun2016, Proposition 1.4]."""
         if measure is EPSILON:
             return amount**2 / 2
         if measure.unit != self.unit:
@@ -286,7 +281,6 @@ class Rho(Measure):
         return amount
 
     def pure(self, amount: Fraction) -> Fraction:
-        """Return the epsilon whose square is twice the amount."""
         return pure_of(amount)
 
 
@@ -322,7 +316,6 @@ class Approximate(Measure):
 
     @property
     def unit(self) -> str:
-        """Gaussian noise costs its rho."""
         return RHO.name
 
     @property
@@ -335,22 +328,18 @@ class Approximate(Measure):
         return epsilon_at(self.order, amount, self.delta) if amount else Fraction(0)
 
     def along(self, chain: Iterable[Stretch]) -> Fraction:
-        """Bound it as if all of it were rho: what costs epsilon / order grows with the steps, not with their square."""
         return RHO.along(chain)
 
     def converted(self, amount: Fraction, measure: Measure) -> Fraction:
-        """Take the smaller bound of the divergence of this order: by the square of epsilon, or epsilon itself."""
         if measure == self or measure is RHO:
             return amount
         return min(RHO.converted(amount, measure), amount / self.order)
 
     def convex_cost(self, amount: Fraction, measure: Measure, largest: Fraction) -> Fraction:
-        """Take one bound for all amounts, the smaller one for the largest: the minimum of both is not convex."""
         linear = measure is EPSILON and largest * self.order > 2
         return amount / self.order if linear else self.converted(amount, measure)
 
     def pure(self, amount: Fraction) -> Fraction:
-        """Return the larger of the epsilons of both bounds."""
         return max(pure_of(amount), round_down(amount * self.order))
 
 

@@ -179,20 +179,16 @@ class BlockForm(CountingForm):
 
     @property
     def outputs(self) -> int:
-        """One for each part."""
         return int(self.labels.max()) + 1
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return 1 for the part of the cell and 0 elsewhere."""
         own = self.labels[self.domain.flat(x)]
         return [int(part == own) for part in range(self.outputs)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
-        """Return 2 for a move from one part to another."""
         return Fraction(0 if self.labels[self.domain.flat(x)] == self.labels[self.domain.flat(y)] else 2)
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Find an edge from one part to another; where edges are not listed, the parts that some edge may join."""
         size = self.domain.size
         if graph.enumerated is not None or size * (size - 1) // 2 <= MOST_LISTED:
             listed = graph.edges() if graph.enumerated is None else graph.enumerated
@@ -219,11 +215,9 @@ class BlockForm(CountingForm):
         return Pieces(groups, table, self.outputs)
 
     def heaviest(self) -> Cell:
-        """Return any cell: all weigh the same."""
         return self.domain.unflat(0)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> Integers:
-        """Add up the counts of each part."""
         totals = np.zeros(self.outputs, dtype=np.int64)
         np.add.at(totals, self.labels, counts.reshape(-1))
         return totals

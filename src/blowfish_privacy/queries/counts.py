@@ -40,26 +40,21 @@ class Histogram(Query):
             raise QueryError(f"a histogram names an attribute twice: {', '.join(attributes)}.")
 
     def on(self, domain: Domain) -> HistogramForm:
-        """Bind to a domain."""
         return HistogramForm(self.own_domain(domain))
 
     def weighted(self, weight: str) -> Query:
-        """Add up the weights of the records in every cell: ``Histogram("age", "sex").weighted("w")``."""
         from blowfish_privacy.queries.weights import WeightedHistogram
 
         return WeightedHistogram(self, weight)
 
     def says(self) -> str:
-        """Say what is counted."""
         return f"How many records have each {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{histogram: [..]}``."""
         return {"histogram": list(self.attributes)}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Histogram:
-        """Read ``{histogram: [..]}``."""
         named = entry["histogram"]
         return cls(*(named if isinstance(named, list) else [named]))
 
@@ -73,36 +68,28 @@ class HistogramForm(CountingForm):
 
     @property
     def outputs(self) -> int:
-        """The number of cells: there is one output for each."""
         return self.domain.size
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return 1 for the record's own cell and 0 elsewhere."""
         flat = self.domain.flat(x)
         return [int(number == flat) for number in range(self.domain.size)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
-        """Return 2: one cell loses a record and another gains it."""
         return Fraction(2 if x != y else 0)
 
     def weight(self, x: Cell) -> Fraction:
-        """Return 1: one cell gains or loses a record."""
         return Fraction(1)
 
     def net_change(self, net: Mapping[Cell, int]) -> int:
-        """Sum what the cells gain and lose."""
         return sum(abs(count) for count in net.values())
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Return any edge: all change the counts equally."""
         return some_edge(graph), True
 
     def heaviest(self) -> Cell:
-        """Return any cell: all weigh the same."""
         return self.domain.unflat(0)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return the counts as they are."""
         return counts.reshape(-1)
 
 
@@ -139,7 +126,6 @@ class RangeGrid(Query):
         object.__setattr__(self, "attributes", named)
 
     def on(self, domain: Domain) -> HistogramForm:
-        """Bind to a domain; both attributes must be ordered."""
         projected = self.own_domain(domain)
         for name in projected:
             if not projected[name].ordered:
@@ -147,16 +133,13 @@ class RangeGrid(Query):
         return HistogramForm(projected)
 
     def says(self) -> str:
-        """Say over which attributes the rectangles extend."""
         return f"How many records fall into rectangles of {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{range_grid: [first, second]}``."""
         return {"range_grid": list(self.attributes)}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> RangeGrid:
-        """Read ``{range_grid: [first, second]}``."""
         return cls(*entry["range_grid"])
 
 
@@ -198,7 +181,6 @@ class KMeans(Query):
         object.__setattr__(self, "k", int(k))
 
     def on(self, domain: Domain) -> HistogramForm:
-        """Bind to a domain; all attributes must be ordered, and there must be at least k values."""
         projected = self.own_domain(domain)
         for name in projected:
             if not isinstance(projected[name], Numeric | Binned):
@@ -209,21 +191,17 @@ class KMeans(Query):
         return HistogramForm(projected)
 
     def says(self) -> str:
-        """Say how many centres of which attributes are asked for."""
         centres = f"centres of {self.k} clusters" if self.k > 1 else "centre"
         return f"The {centres} of {named(self.attributes)}"
 
     def amount(self, domain: Domain) -> str:
-        """Say how many centres there are."""
         return f"{self.k} centre{'s' if self.k > 1 else ''}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{kmeans: [..], k: ..}``."""
         return {"kmeans": list(self.attributes), "k": self.k}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> KMeans:
-        """Read ``{kmeans: [..], k: ..}``."""
         return cls(entry["kmeans"], entry["k"])
 
 

@@ -130,7 +130,6 @@ class Linear(Query):
         self._bound: LinearMatrix | None = None
 
     def on(self, domain: Domain) -> LinearMatrix:
-        """Bind to a domain, and work out what each cell adds: a function is called once for each."""
         projected = self.own_domain(domain)
         if self._bound is None or self._bound.domain != projected:
             read = tabulated if callable(self.weights) else _whole_rows
@@ -139,22 +138,18 @@ class Linear(Query):
 
     @property
     def measured_in(self) -> str:
-        """Nothing in particular: weights may stand for anything."""
         return ""
 
     def says(self) -> str:
-        """Name the attributes that the weights depend on."""
         return f"Weighted counts over {named(self.attributes)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{linear: {attributes: [..], rows: [[..], ..]}}``; a function is written as its matrix."""
         form = self.on(domain)
         rows = [[plain(form.unit * number) for number in row] for row in form.matrix.tolist()]
         return {"linear": {"attributes": list(self.attributes), "rows": rows}}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Linear:
-        """Read ``{linear: {attributes: [..], rows: [[..], ..]}}``."""
         return cls(entry["linear"]["rows"], entry["linear"]["attributes"])
 
 
@@ -180,19 +175,15 @@ class LinearMatrix(LinearForm):
 
     @property
     def outputs(self) -> int:
-        """The number of rows."""
         return len(self.matrix)
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return the column of a cell."""
         return self.matrix[:, self.domain.flat(x)].tolist()
 
     def as_matrix(self) -> npt.NDArray[np.int64]:
-        """Return the matrix."""
         return self.matrix
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Ask the graph, or compare all edges if they are few; otherwise bound them by the worst of all pairs."""
         return self._kept(graph, 1, self._worst_edge)
 
     def _worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
@@ -212,7 +203,6 @@ class LinearMatrix(LinearForm):
         return max((among_all(rows) for rows in self._signed_sums()), key=lambda found: found.rise).edge, False
 
     def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        """Compare all edges if they are few; otherwise bound them by how far the weights of each output are apart."""
         return self._kept(graph, 2, self._largest_squares)
 
     def _largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
@@ -261,15 +251,12 @@ class LinearMatrix(LinearForm):
         return worst, most
 
     def largest_squared_weight(self) -> Fraction:
-        """Compare all cells, in integers of arbitrary precision."""
         return self.unit**2 * max(int(square) for square in (self.matrix.astype(object) ** 2).sum(axis=0))
 
     def heaviest(self) -> Cell:
-        """Compare all cells."""
         return self.domain.unflat(int(np.abs(self.matrix).sum(axis=0).argmax()))
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Multiply in integers of arbitrary precision."""
         flat = counts.reshape(-1)
         filled = np.flatnonzero(flat)
         return self.matrix[:, filled].astype(object) @ flat[filled].astype(object)

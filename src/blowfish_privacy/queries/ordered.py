@@ -39,28 +39,23 @@ class Cumulative(Query):
         object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
 
     def on(self, domain: Domain) -> CumulativeForm:
-        """Bind to a domain; the attribute must be ordered."""
         projected = self.own_domain(domain)
         if not projected[self.attribute].ordered:
             raise QueryError(f"{self.attribute} is categorical, and categories have no order.", hint="use a histogram.")
         return CumulativeForm(projected)
 
     def says(self) -> str:
-        """Say what the numbers count, and what they are good for."""
         return f"How many records are at or below each {quoted(self.attribute)}: its ranges, quantiles and shares"
 
     def labels(self, domain: Domain) -> list[str]:
-        """Return the values as text."""
         attribute = domain[self.attribute]
         return attribute.texts()
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{cumulative: name}``."""
         return {"cumulative": self.attribute}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Cumulative:
-        """Read ``{cumulative: name}``."""
         return cls(entry["cumulative"])
 
 
@@ -73,23 +68,18 @@ class CumulativeForm(CountingForm):
 
     @property
     def outputs(self) -> int:
-        """The number of values: there is one output for each."""
         return self.domain.size
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return 0 for the outputs below the position and 1 from there on."""
         return [int(position >= x[0]) for position in range(self.domain.size)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
-        """Count the outputs between the two positions: each changes by one."""
         return Fraction(abs(x[0] - y[0]))
 
     def weight(self, x: Cell) -> Fraction:
-        """Count the outputs from the position on: each changes by one."""
         return Fraction(self.domain.size - x[0])
 
     def net_change(self, net: Mapping[Cell, int]) -> int:
-        """Sum, over the positions, how many records more or fewer lie at or below each."""
         total = height = before = 0
         for (position,), count in sorted(net.items()):
             total += abs(height) * (position - before)
@@ -97,15 +87,12 @@ class CumulativeForm(CountingForm):
         return total
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Return the widest edge: the change is the difference of the ranks."""
         return graph.widest_edge(self.domain.names[0]), True
 
     def heaviest(self) -> Cell:
-        """Return the lowest value, which every output counts."""
         return (0,)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Add up the counts from the lowest value on."""
         return np.cumsum(counts.reshape(-1))
 
 
@@ -151,19 +138,16 @@ class Quantiles(Cumulative):
         return tuple(map(Fraction, self.at))
 
     def says(self) -> str:
-        """Name the shares, and what they are read from."""
         shares = ", ".join(show(share) for share in self.shares)
         many = "quantiles" if len(self.shares) > 1 else "quantile"
         name = quoted(self.attribute)
         return f"The {many} {shares} of {name}, from how many records are at or below each of its values"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{quantiles: name, at: [..]}``."""
         return {"quantiles": self.attribute, "at": [plain(share) for share in self.shares]}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Quantiles:
-        """Read ``{quantiles: name, at: [..]}``."""
         return cls(entry["quantiles"], entry["at"]) if "at" in entry else cls(entry["quantiles"])
 
 
@@ -180,17 +164,14 @@ class Median(Quantiles):
     file_form = Form({"median": Name}, example="{median: wage}")
 
     def says(self) -> str:
-        """Name what is asked, and what it is read from."""
         name = quoted(self.attribute)
         return f"The median of {name}, from how many records are at or below each of its values"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{median: name}``."""
         return {"median": self.attribute}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Median:
-        """Read ``{median: name}``."""
         return cls(entry["median"])
 
 
@@ -230,7 +211,6 @@ class Ranges(Cumulative):
         object.__setattr__(self, "of", tuple((low, high) for low, high in self.of))
 
     def on(self, domain: Domain) -> CumulativeForm:
-        """Bind to a domain that contains every range."""
         form = super().on(domain)
         for ends in self.of:
             try:
@@ -240,15 +220,12 @@ class Ranges(Cumulative):
         return form
 
     def says(self) -> str:
-        """Say what is counted, and what it is read from."""
         name = quoted(self.attribute)
         return f"How many records fall into ranges of {name}, from how many are at or below each of its values"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{ranges: name, of: [[a, b], ..]}``."""
         return {"ranges": self.attribute, "of": [choice_to_file(ends)["range"] for ends in self.of]}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Ranges:
-        """Read ``{ranges: name, of: [[a, b], ..]}``."""
         return cls(entry["ranges"], entry["of"])

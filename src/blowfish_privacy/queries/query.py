@@ -387,20 +387,16 @@ class CountingForm(LinearForm):
     """A linear form whose outputs each count a record once or not: squares of changes are the changes themselves."""
 
     def squared_change(self, x: Cell, y: Cell) -> Fraction:
-        """Return the change: every output changes by one, or not."""
         return self.change(x, y)
 
     def squared_weight(self, x: Cell) -> Fraction:
-        """Return the weight: every output changes by one, or not."""
         return self.weight(x)
 
     def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        """Return the edge with the largest change."""
         edge, is_worst = self.worst_edge(graph)
         return edge, Fraction(0) if edge is None else self.change(*edge), is_worst
 
     def largest_squared_weight(self) -> Fraction:
-        """Return the largest weight."""
         return self.weight(self.heaviest())
 
 

@@ -34,7 +34,6 @@ class Sum(Query):
         object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
 
     def on(self, domain: Domain) -> SumForm:
-        """Bind to a domain; the attribute must have numbers that can be added up."""
         projected = self.own_domain(domain)
         attribute = projected[self.attribute]
         if not isinstance(attribute, Numeric):
@@ -42,27 +41,22 @@ class Sum(Query):
         return SumForm(projected, attribute, attribute.unit)
 
     def weighted(self, weight: str) -> Query:
-        """Add up the values times the weights: ``Sum("wage").weighted("w")``."""
         from blowfish_privacy.queries.weights import WeightedSum
 
         return WeightedSum(self, weight)
 
     @property
     def measured_in(self) -> str:
-        """Values of the attribute."""
         return f"units of {self.attribute}"
 
     def says(self) -> str:
-        """Name the sum or mean and its attribute."""
         return f"The {self.keyword} of {quoted(self.attribute)}"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{sum: name}`` or ``{mean: name}``."""
         return {self.keyword: self.attribute}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Sum:
-        """Read ``{sum: name}`` or ``{mean: name}``."""
         return cls(entry[cls.keyword])
 
 
@@ -78,7 +72,6 @@ class Mean(Sum):
     of_some = True
 
     def weighted(self, weight: str) -> Query:
-        """Divide the weighted sum by the sum of the weights: ``Mean("wage").weighted("w")``."""
         from blowfish_privacy.queries.weights import WeightedMean
 
         return WeightedMean(self, weight)
@@ -95,36 +88,28 @@ class SumForm(LinearForm):
 
     @property
     def outputs(self) -> int:
-        """A single output: the sum."""
         return 1
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return the value itself, in units."""
         return [int(self.attribute.number(x[0]) / self.unit)]
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Return the widest edge: the change is the distance."""
         return graph.widest_edge(self.domain.names[0]), True
 
     def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        """Return the widest edge: there is one output."""
         edge, is_worst = self.worst_edge(graph)
         return edge, Fraction(0) if edge is None else self.change(*edge) ** 2, is_worst
 
     def largest_squared_weight(self) -> Fraction:
-        """Return the square of the largest value."""
         return self.weight(self.heaviest()) ** 2
 
     def heaviest(self) -> Cell:
-        """Return the value furthest from zero."""
         return max(((0,), (self.domain.size - 1,)), key=self.weight)
 
     def weight(self, x: Cell) -> Fraction:
-        """Return the value's distance from zero."""
         return abs(self.attribute.number(x[0]))
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Add up in integers of arbitrary precision: the sum may exceed 64 bits on the way."""
         low, step = int(self.attribute.lowest / self.unit), int(self.attribute.spacing / self.unit)
         filled = np.flatnonzero(counts.reshape(-1))
         total = sum((low + step * int(position)) * int(counts.reshape(-1)[position]) for position in filled)

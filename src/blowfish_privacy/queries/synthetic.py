@@ -226,7 +226,6 @@ class Synthetic(Query):
         object.__setattr__(self, "keep", _checked_keep(keep, self.attributes))
 
     def on(self, domain: Domain) -> TablesForm:
-        """Bind to a domain: the tables of single attributes, which every record adds one to each of."""
         own = self.own_domain(domain)
         for name in own:
             _check_size(name, own[name].size)
@@ -249,24 +248,19 @@ class Synthetic(Query):
         return boxes_of(self.impossible, self.own_domain(domain))
 
     def says(self) -> str:
-        """Say what is made up."""
         return f"Synthetic records of {named(self.attributes)}"
 
     @property
     def noun(self) -> str:
-        """What the answer is called in a sentence."""
         return "synthetic records"
 
     def cautions(self) -> Mapping[str, str]:
-        """Say what synthetic records are, and what they are not good for."""
         return _CAUTIONS if not self.keep else {**_CAUTIONS, "Kept as they are": f"{named(self.keep)}: {_KEPT}"}
 
     def amount(self, domain: Domain) -> str:
-        """Say what is released: a table that any number of records is drawn from."""
         return f"a table of made-up records with {len(self.attributes)} columns"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{synthetic: [..], workload: ..}``, with what is impossible and what is kept."""
         tables = self.workload if isinstance(self.workload, int) else [list(names) for names in self.workload]
         written: dict[str, Any] = {"synthetic": list(self.attributes), "workload": tables}
         if self.impossible:
@@ -275,7 +269,6 @@ class Synthetic(Query):
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Synthetic:
-        """Read what :meth:`to_file` writes."""
         keep = entry.get("keep")
         return cls(
             entry["synthetic"],

@@ -257,7 +257,6 @@ class TablesForm(LinearForm):
 
     @property
     def outputs(self) -> int:
-        """The number of cells of all tables."""
         return sum(self.sizes)
 
     @cached_property
@@ -266,7 +265,6 @@ class TablesForm(LinearForm):
         return tuple(prod(self.shape_of(block)) for block in self.blocks)
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return, table by table, what a record adds to each of its numbers, in units."""
         outputs: list[int] = []
         x = self.seen(x)
         for block, size in zip(self.blocks, self.sizes, strict=True):
@@ -309,7 +307,6 @@ class TablesForm(LinearForm):
         return self.factor(block) * block.most(self.seen(x), self.seen(y), self.shape)
 
     def weight(self, x: Cell) -> Fraction:
-        """Return the weight of all tables: one cell of each changes by one, or all rows that a record is in."""
         read = sum(
             self.factor(block) * prod(reading.weight(x[axis], self.shape[axis]) for axis, reading in block.readings)
             for block in self._read
@@ -317,7 +314,6 @@ class TablesForm(LinearForm):
         return self.unit * (int(self._weights.sum()) + read)
 
     def net_change(self, net: Mapping[Cell, int]) -> int:
-        """Sum what the cells of all tables gain and lose."""
         return sum(self._gained(block, net) for block in self.blocks)
 
     def _gained(self, block: Block, net: Mapping[Cell, int]) -> int:
@@ -329,7 +325,6 @@ class TablesForm(LinearForm):
         return self.factor(block) * sum(map(abs, gained.values()))
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Compare edges that change as many axes at once as any: the more change, the more tables do."""
         edges, listed = self.broadest(graph)
         worst = max(edges, key=lambda edge: self.change(*edge), default=None)
         return worst, listed and (worst is None or not self._cancel(worst))
@@ -374,11 +369,9 @@ class TablesForm(LinearForm):
         return 1
 
     def heaviest(self) -> Cell:
-        """Return the first cell: all weigh the same, but for sums up to a value, which count the first most often."""
         return (0,) * len(self.domain.shape)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Sum the counts of all cells down to every table, weights left out."""
         table = counts.reshape(self.domain.shape)
         answers = (block.of_counts(self.marginal(table, block)).reshape(-1) for block in self.blocks)
         return np.concatenate([np.zeros(0, dtype=np.int64), *answers])
@@ -562,7 +555,6 @@ class Tables(Query):
         return made
 
     def on(self, domain: Domain) -> TablesForm:
-        """Bind to a domain."""
         own = self.own_domain(domain)
         axes = {name: axis for axis, name in enumerate(own.names)}
         views: list[View] = []
@@ -584,18 +576,15 @@ class Tables(Query):
         return TablesForm(own, blocks, tuple(views), frozenset(axes[checked_range(own, name)] for name in self.ranges))
 
     def says(self) -> str:
-        """Say what is counted."""
         if len(self.tables) == 1:
             return f"How many records have each {named(self.tables[0])}"
         return f"{len(self.tables):,} tables of counts that agree, of {named(self.attributes)}"
 
     def amount(self, domain: Domain) -> str:
-        """Say how many tables and cells there are."""
         many = f"{len(self.tables):,} tables of" if len(self.tables) > 1 else "a table of"
         return f"{many} {self.on(domain).outputs:,} cells"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``{tables: [[..], ..]}``, or ``{tables: {ways: .., of: [..]}}``."""
         tables = [written_names(names, self.ranges) for names in self.tables]
         written: dict[str, Any] = {"tables": tables}
         if self.ways is not None:
@@ -606,7 +595,6 @@ class Tables(Query):
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Tables:
-        """Read what :meth:`to_file` writes."""
         tables, objective = entry["tables"], entry.get("objective", "worst")
         if not isinstance(tables, Mapping):
             return cls(tables, objective=objective)

@@ -84,16 +84,13 @@ class WeightedForm(LinearForm):
         """
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Return a corner, or the worst of few edges."""
         return self._worst(graph, squared=False)
 
     def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        """Return a corner, or the worst of few edges, in squares."""
         edge, is_worst = self._worst(graph, squared=True)
         return edge, Fraction(0) if edge is None else self.squared_change(*edge), is_worst
 
     def largest_squared_weight(self) -> Fraction:
-        """Return that of the heaviest cell."""
         return self.squared_weight(self.heaviest())
 
     def _worst(self, graph: SecretGraph, *, squared: bool) -> tuple[Edge | None, bool]:
@@ -130,34 +127,27 @@ class WeightedCells(WeightedForm):
 
     @property
     def outputs(self) -> int:
-        """One for each cell of the other attributes."""
         return self.domain.size // self.weights.size
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return the weight for the record's own cell and 0 elsewhere."""
         own, weight = self.domain.flat(x) // self.weights.size, self.weights[x[-1]]
         return [weight if number == own else 0 for number in range(self.outputs)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
-        """Return the difference of the weights inside a cell, and their sum between two."""
         first, second = self.weights[x[-1]], self.weights[y[-1]]
         return self.unit * (abs(first - second) if x[:-1] == y[:-1] else first + second)
 
     def squared_change(self, x: Cell, y: Cell) -> Fraction:
-        """Square the difference inside a cell, and each weight between two."""
         first, second = self.weights[x[-1]], self.weights[y[-1]]
         return self.unit**2 * ((first - second) ** 2 if x[:-1] == y[:-1] else first**2 + second**2)
 
     def weight(self, x: Cell) -> Fraction:
-        """Return the record's weight."""
         return self.unit * self.weights[x[-1]]
 
     def squared_weight(self, x: Cell) -> Fraction:
-        """Square the record's weight."""
         return self.weight(x) ** 2
 
     def corners(self, graph: SecretGraph) -> Iterable[Edge]:
-        """Move the heaviest record between cells, or where none can move, change a weight as far as it goes."""
         *others, weight = self.domain.names
         moved = [edge for name in others if (edge := graph.widest_edge(name)) is not None]
         if moved:
@@ -167,11 +157,9 @@ class WeightedCells(WeightedForm):
         return [] if edge is None else [edge]
 
     def heaviest(self) -> Cell:
-        """Return any cell with the largest weight."""
         return tuple(size - 1 for size in self.domain.shape)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Add up the weights of each cell."""
         return self.weighed(counts)
 
 
@@ -190,17 +178,14 @@ class WeightedValues(WeightedForm):
 
     @property
     def outputs(self) -> int:
-        """The weighted sum, and perhaps the sum of the weights."""
         return len(self.factors)
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Multiply the record's offset with its weight, and perhaps count the weight."""
         weight = self.weights[x[1]]
         offset = self.values[x[0]] - self.origin
         return [int(factor * weight * each) for factor, each in zip(self.factors, (offset, 1), strict=False)]
 
     def corners(self, graph: SecretGraph) -> Iterable[Edge]:
-        """Combine the longest moves of the value from either end of its range with those of the weight."""
         ends = [_moves(graph, name) for name in self.domain.names]
         for (v, other), (w, another) in product(*ends):
             if (v, w) != (other, another) and not (graph.one_at_a_time and v != other and w != another):
@@ -212,12 +197,10 @@ class WeightedValues(WeightedForm):
                 yield from (_held(edge, 1 - axis, end) for end in (0, self.domain.shape[1 - axis] - 1))
 
     def heaviest(self) -> Cell:
-        """Return the largest weight, at the end of the range that is further from the origin."""
         last = self.weights.size - 1
         return max(((0, last), (self.values.size - 1, last)), key=self.weight)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Add up in integers of arbitrary precision: the sum may exceed 64 bits on the way."""
         by_value = exactly(counts, self.weights).astype(object)
         total, weighed = by_value @ self.values.whole.astype(object), sum(by_value.tolist())
         answers = (total - self.origin * weighed, weighed)
@@ -260,34 +243,27 @@ class Weighted(Query):
 
     @property
     def weighted_by(self) -> str:
-        """The weight."""
         return self.weight
 
     def unweighted(self) -> Query:
-        """Return the query without weights."""
         return self.plain
 
     @property
     def subject(self) -> str:
-        """The attributes, and what they are weighted by."""
         return f"{self.plain.subject} weighted by {self.weight}"
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Query:
-        """Read the query without weights, which reads its weight."""
         return Query.read(entry)
 
     def cells(self, domain: Domain) -> Domain:
-        """Leave out the weight."""
         return self.plain.cells(domain)
 
     def cautions(self) -> Mapping[str, str]:
-        """Say that records count for several, or for less than one."""
         said = f"Every record counts as often as its {quoted(self.weight)} says"
         return {**self.plain.cautions(), "Weights": f"{said}. The noise covers the largest weight that is declared."}
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        """Write ``weight: name`` beside the query."""
         return {**self.plain.to_file(domain), "weight": self.weight}
 
     def weights(self, domain: Domain) -> Numbers:
@@ -327,17 +303,14 @@ class WeightedHistogram(Weighted):
     changed = "the weighted counts"
 
     def on(self, domain: Domain) -> WeightedCells:
-        """Bind to a domain."""
         weights = self.weights(domain)
         return WeightedCells(domain=self._weighed(domain), unit=weights.unit, weights=weights)
 
     def says(self) -> str:
-        """Say what is added up."""
         return f"The sum of {quoted(self.weight)} of the records with each {named(self.plain.attributes)}"
 
     @property
     def measured_in(self) -> str:
-        """Sums of weights."""
         return f"sums of {self.weight}"
 
 
@@ -353,7 +326,6 @@ class WeightedSum(Weighted):
     changed = "the weighted sum"
 
     def on(self, domain: Domain) -> WeightedValues:
-        """Bind to a domain; the attribute must have numbers."""
         values, weights = self._values(domain), self.weights(domain)
         unit = values.unit * weights.unit
         return WeightedValues(domain=self._weighed(domain), unit=unit, weights=weights, values=values)
@@ -363,12 +335,10 @@ class WeightedSum(Weighted):
         return Numbers.of(self.plain.on(domain).attribute)
 
     def says(self) -> str:
-        """Say what is added up."""
         return f"The sum of {quoted(self.plain.attribute)} times {quoted(self.weight)}"
 
     @property
     def measured_in(self) -> str:
-        """Values times weights."""
         return f"units of {self.plain.attribute} times {self.weight}"
 
 
@@ -385,7 +355,6 @@ class WeightedMean(WeightedSum):
     needs_records = True
 
     def on(self, domain: Domain) -> WeightedValues:
-        """Bind to a domain: the weighted sum of offsets from the middle of the range, and the sum of the weights."""
         values, weights = self._values(domain), self.weights(domain)
         # Both outputs are whole multiples of half the unit of the values, which need not be a whole number itself.
         up, down = values.unit.as_integer_ratio()
@@ -400,14 +369,11 @@ class WeightedMean(WeightedSum):
         )
 
     def says(self) -> str:
-        """Say what is divided by what."""
         return f"The mean of {quoted(self.plain.attribute)}, weighted by {quoted(self.weight)}"
 
     def amount(self, domain: Domain) -> str:
-        """Say that one number is released: two are measured, and divided."""
         return "one number"
 
     @property
     def measured_in(self) -> str:
-        """Values."""
         return self.plain.measured_in

@@ -116,11 +116,9 @@ class CautiousNumbers(PublicNumbers):
     """Goes without a number where the data cannot be asked for it, and says so."""
 
     def records(self, asked: Asked) -> int | None:
-        """Return the number of records, if it is needed and can be asked for."""
         return self._or_none(lambda: super(CautiousNumbers, self).records(asked))
 
     def sizes(self, asked: Asked) -> PublicSizes | None:
-        """Return the numbers of records of parts, if they are needed and can be asked for."""
         return self._or_none(lambda: super(CautiousNumbers, self).sizes(asked))
 
     def _or_none(self, ask: Callable[[], Number]) -> Number | None:

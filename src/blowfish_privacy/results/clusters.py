@@ -142,29 +142,24 @@ class ClustersResult(Result):
 
     @property
     def values(self) -> Floats:
-        """The centres: the answers of this release."""
         return self.centers
 
     def remarks(self) -> list[str]:
-        """Say that the estimate behind the clusters is biased."""
         if not self.release.certificate.amount:
             return []
         return ["Centres and sizes come from an estimate that is nowhere negative: they are biased."]
 
     @property
     def header(self) -> list[str]:
-        """The cluster, its centre and its size."""
         return ["cluster", *self.domain.names, "records"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each cluster: its centre to a ten thousandth of the declared range or finer, its size whole."""
         places = zip(self.domain.attributes, self.centers.T, strict=True)
         centres = [estimates(each, _reach(attribute) / 100).tolist() for attribute, each in places]
         for number, (size, *centre) in enumerate(zip(self.sizes.tolist(), *centres, strict=True)):
             yield [number, *centre, round(size)]
 
     def draw(self, axes: Any) -> None:
-        """Draw the centres over the noisy density of the first two attributes."""
         names = self.domain.names
         draw_pair(axes, names, self.points, self.clusters(), (0, min(1, len(names) - 1)))
 
@@ -173,7 +168,6 @@ class ClustersResult(Result):
         return draw_pairs(self.domain.names, self.points, self.clusters())
 
     def asked(self) -> str:
-        """Say in a few words what was asked."""
         return f"{self.k} clusters by {', '.join(self.domain.names)}"
 
 

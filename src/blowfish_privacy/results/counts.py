@@ -61,7 +61,6 @@ class HistogramResult(Result):
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """The unbiased estimate of each count: the nearest to the noisy counts that meets every public total."""
         return self._estimate.copy()
 
     @property
@@ -81,7 +80,6 @@ class HistogramResult(Result):
         return constraints.whole(self._estimate).reshape(self.counts.shape)
 
     def error(self) -> Error:
-        """Say how wrong a count is: one of :attr:`values`, which uses the public totals."""
         raw = super().error()
         constraints = self._constraints
         return (
@@ -109,7 +107,6 @@ class HistogramResult(Result):
         return np.where(self._selected, half, 0.0).reshape(self.domain.shape)
 
     def remarks(self) -> list[str]:
-        """State the error of the counts shown, and that whole counts are biased."""
         if self._constraints is None:
             return []
         left = f"a typical error of {about(self.error().rmse)} for a cell"
@@ -119,12 +116,10 @@ class HistogramResult(Result):
 
     @property
     def header(self) -> list[str]:
-        """The attributes, the estimated count, and the consistent one where the total is public."""
         extra = ["consistent"] if self.release.constraints is not None else []
         return [*self.domain.names, self.quantity.replace(" ", "_"), *extra, "typical_error"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each cell that is selected; the error is that of the estimated count."""
         domain = self.domain
         chosen = np.flatnonzero(self._selected)
         wrong = self._wrong
@@ -135,7 +130,6 @@ class HistogramResult(Result):
         return Columns(*labels, *(each[chosen] for each in numbers))
 
     def draw(self, axes: Any) -> None:
-        """Draw bars, dots, a pyramid or a map, whichever suits the attributes, each count with its interval."""
         draw_table(axes, self.counts, self.domain, self._halves(), self._said)
 
     def _figure(self) -> Any:
@@ -156,7 +150,6 @@ class NumberResult(Result):
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """The one answer; a mean is divided here where its count is noisy too."""
         mechanism = self.release.mechanism
         if isinstance(mechanism, MeanOffsets | WeightedOffsets):
             return np.clip([mechanism.mean(self.release.noisy)], *self._selected)
@@ -175,7 +168,6 @@ class NumberResult(Result):
         return f"{self.release.query.keyword} of {self.release.query.subject}{self.condition()}"
 
     def error(self) -> Error:
-        """Say how wrong the answer is."""
         mechanism = self.release.mechanism
         return (
             mechanism.error_of(self.release.noisy)
@@ -189,29 +181,24 @@ class NumberResult(Result):
         return self.values[0].item()
 
     def in_short(self) -> str:
-        """Write the answer with its standard error, to the digits that this leaves."""
         return f"{with_error(self.value, self.error().rmse)}; "
 
     @property
     def header(self) -> list[str]:
-        """What was asked, the answer, and its error."""
         return ["query", "value", "typical_error", "within_95_in_100"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """The only row."""
         error = self.error()
         (value,) = single_estimates(self.values, error.rmse).tolist()
         yield [self._asked, value, *standard_errors([error.rmse, error.interval("0.95")]).tolist()]
 
     def intervals_shown(self) -> Sequence[Interval]:
-        """Return the one answer; the interval of a mean ends where the declared values do."""
         width = self.error().interval("0.95")
         ends = self.value - width, self.value + width
         low, high = np.clip(ends, *self._selected).tolist() if self.release.query.keyword == "mean" else ends
         return [Interval(float(self.value), min(low, self.value), max(high, self.value))]
 
     def draw(self, axes: Any) -> None:
-        """Draw the answer with the interval that holds it in 95 of 100."""
         draw_intervals(axes, {"": self.intervals_shown()}, self.asked())
 
     def _figure(self) -> Any:
@@ -249,11 +236,9 @@ class VectorResult(Result):
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """The unbiased answers; counts up to each value meet every public total."""
         return self.noisy if self._correction is None else self._corrected(as_float(self.noisy))
 
     def error(self) -> Error:
-        """Say how wrong an answer is: one of :attr:`values`."""
         raw, made = super().error(), self._correction
         if made is None or not isinstance(raw, ExpectedError):
             return raw
@@ -263,11 +248,9 @@ class VectorResult(Result):
 
     @property
     def header(self) -> list[str]:
-        """The output, the answer, and its error."""
         return ["output", "value", "typical_error"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each output."""
         error = self.error()
         wrong = error.by_answer() if isinstance(error, ConstrainedError) else np.full(len(self.values), error.rmse)
         return Columns(Labels.of_all(self.labels()), estimates(self.values, wrong), standard_errors(wrong))
@@ -279,7 +262,6 @@ class VectorResult(Result):
         return as_float(self.values) - half, as_float(self.values) + half
 
     def intervals_shown(self) -> Sequence[Interval]:
-        """Return the answers, where they are few and have no order of their own."""
         if len(self.values) > _MOST_NAMED or self._ordered:
             return ()
         low, high = self.interval()
@@ -292,7 +274,6 @@ class VectorResult(Result):
         return self.release.query.labels(self.release.policy.domain) is not None
 
     def draw(self, axes: Any) -> None:
-        """Draw the answers with the interval that holds each in 95 of 100: dots, or a band where there are many."""
         values, (low, high) = as_float(self.values), self.interval()
         words = "answer, with its 95 % interval" if (high > low).any() else "exact answer"
         about = ", ".join(self.release.query.attributes)
@@ -313,7 +294,6 @@ class VectorResult(Result):
         return interval_figure({each.name: [each] for each in shown}, self.asked()) if shown else super()._figure()
 
     def asked(self) -> str:
-        """Say in a few words what was asked."""
         return f"answer about {', '.join(self.release.query.attributes)}"
 
 

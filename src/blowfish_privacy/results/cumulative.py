@@ -108,7 +108,6 @@ class CumulativeResult(Result):
 
     @classmethod
     def reads(cls, release: Release) -> bool:
-        """Mechanisms for ordered data estimate the whole cumulative histogram."""
         return isinstance(release.mechanism, OrderedFamily)
 
     @property
@@ -155,7 +154,6 @@ class CumulativeResult(Result):
 
     @property
     def values(self) -> npt.NDArray[np.float64]:
-        """The estimated number of records at or below each value, in the order of the values."""
         return self.cumulative
 
     @cached_property
@@ -240,7 +238,6 @@ class CumulativeResult(Result):
         return np.diff(self._cuts)
 
     def error(self) -> BootstrapError:
-        """Estimate the error by releasing this release's own estimate again; ``.guaranteed`` holds for any data."""
         return self._bootstrap
 
     @cached_property
@@ -271,7 +268,6 @@ class CumulativeResult(Result):
         write_atomically(path, picture(self.error_figure(), ending_of(path)))
 
     def remarks(self) -> list[str]:
-        """Say that the ordered estimate is biased."""
         if not self.release.certificate.amount:
             return []
         return [
@@ -281,11 +277,9 @@ class CumulativeResult(Result):
 
     @property
     def header(self) -> list[str]:
-        """The value, how many records do not exceed it, how wrong that is, their share, and the value's own count."""
         return [self.release.query.attributes[0], "cumulative", "typical_error", "share", "count"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each value."""
         below = self.cumulative
         return Columns(
             Labels.of_all(self.attribute.texts()),
@@ -319,7 +313,6 @@ class CumulativeResult(Result):
         return self.release.query.own_domain(self.release.policy.domain)
 
     def draw(self, axes: Any) -> None:
-        """Draw the share of records at or below each value with its 95 % interval, enlarged where that is thin."""
         draw_shares(axes, self._domain, *self.shares(), self.marks())
         if not self.marks():
             enlarge_middle(axes, self._domain, *self.shares())
@@ -336,7 +329,6 @@ class CumulativeResult(Result):
         return figure
 
     def asked(self) -> str:
-        """Say in a few words what was asked."""
         return f"distribution of {self.release.query.attributes[0]}"
 
 
@@ -363,17 +355,14 @@ class QuantilesResult(CumulativeResult):
 
     @property
     def header(self) -> list[str]:
-        """The share, the value, and its interval."""
         return ["share", self.release.query.attributes[0], "low_95_in_100", "high_95_in_100"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each share asked for; without records there are no quantiles, and no rows."""
         shares = cast(Quantiles, self.release.query).shares
         for share, (_, place, first, last) in zip(shares, self.marks(), strict=False):
             yield [show(share), *map(self.attribute.show, (place, first, last))]
 
     def marks(self) -> Sequence[Mark]:
-        """Return where the quantiles asked for lie, and the ends of their intervals, in positions."""
         _, low, high = self.shares()
         marks: list[Mark] = []
         for wanted in cast(Quantiles, self.release.query).shares if self.total else ():
@@ -385,7 +374,6 @@ class QuantilesResult(CumulativeResult):
         return marks
 
     def intervals_shown(self) -> Sequence[Interval]:
-        """Return the quantiles, where they are numbers."""
         shares = cast(Quantiles, self.release.query).shares
         return [
             Interval(
@@ -399,7 +387,6 @@ class QuantilesResult(CumulativeResult):
         ]
 
     def asked(self) -> str:
-        """Say in a few words what was asked."""
         return f"quantiles of {self.release.query.attributes[0]}"
 
 
@@ -410,18 +397,15 @@ class RangesResult(CumulativeResult):
 
     @property
     def header(self) -> list[str]:
-        """Both ends, the count, and its interval."""
         return ["from", "to", "count", "low_95_in_100", "high_95_in_100"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each range asked for."""
         for low, high in cast(Ranges, self.release.query).of:
             below, above = self.interval(low, high)
             shown = estimates(np.array([self.range(low, high), below, above]), (above - below) / 4)
             yield [str(low), str(high), *shown.tolist()]
 
     def intervals_shown(self) -> Sequence[Interval]:
-        """Return the counts of the ranges."""
         return [Interval(count, below, above, f"{low} to {high}") for low, high, count, below, above in self.rows()]
 
     def _figure(self) -> Any:
@@ -434,7 +418,6 @@ class RangesResult(CumulativeResult):
         return figure
 
     def asked(self) -> str:
-        """Say in a few words what was asked."""
         return f"ranges of {self.release.query.attributes[0]}"
 
 

@@ -88,7 +88,6 @@ class GridResult(Result):
         return Correction(constraints, mechanism.taken(self.release.noisy).spread)
 
     def error(self) -> Error:
-        """Estimate the error by releasing this release's own estimate again; ``.guaranteed`` holds for any data."""
         return self._guaranteed if self._bootstrap is None else self._bootstrap
 
     @cached_property
@@ -113,7 +112,6 @@ class GridResult(Result):
 
     @property
     def values(self) -> npt.NDArray[np.float64]:
-        """The counts, cell by cell."""
         return self.counts.reshape(-1)
 
     @cached_property
@@ -218,7 +216,6 @@ class GridResult(Result):
         return Box(*ends, float(self._between(*leaf)))
 
     def remarks(self) -> list[str]:
-        """State the error of what is shown, and that it is biased where negative counts were taken away."""
         if not self.release.certificate.amount:
             return []
         error, shown = self.error(), "Tables, pictures and rectangles"
@@ -235,21 +232,17 @@ class GridResult(Result):
 
     @property
     def header(self) -> list[str]:
-        """Both attributes and the count."""
         return [*self.domain.names, "count"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each cell."""
         places = np.unravel_index(np.arange(self.counts.size), self.counts.shape)
         labels = (Labels(each.texts(), at) for each, at in zip(self.domain.attributes, places, strict=True))
         return Columns(*labels, estimates(self.counts.reshape(-1), self.stated_error))
 
     def draw(self, axes: Any) -> None:
-        """Draw the grid as a map, the first attribute to the right and the second upwards."""
         draw_squares(axes, self.counts.T, "estimated count" if self.release.certificate.amount else "exact count")
         label_values(axes.xaxis, self.domain.project(self.domain.names[:1]))
         label_values(axes.yaxis, self.domain.project(self.domain.names[1:]))
 
     def asked(self) -> str:
-        """Say in a few words what was asked."""
         return f"map of counts by {' and '.join(self.domain.names)}"

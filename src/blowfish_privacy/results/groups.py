@@ -96,7 +96,6 @@ class GroupsResult(Mapping[Any, Result], Drawn):
         write_atomically(path, self.parquet(), hint=IN_THE_LEDGER)
 
     def figure(self) -> Any:
-        """Draw short answers of all groups on one axis, other groups side by side; returns a matplotlib figure."""
         every = list(self.values())
         rows = {_named(result): result.intervals_shown() for result in every}
         if all(0 < len(row) <= MOST_IN_A_ROW for row in rows.values()):

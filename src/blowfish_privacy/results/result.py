@@ -287,7 +287,6 @@ class Result(Drawn):
         return ()
 
     def figure(self) -> Any:
-        """Draw the answers with their error; returns a matplotlib figure."""
         return self._inscribed(self._figure())
 
     def _figure(self) -> Any:

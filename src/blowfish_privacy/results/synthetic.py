@@ -122,7 +122,6 @@ class ModelTable(Drawn):
         write_atomically(path, csv_table(self.header, self.rows()), hint=IN_THE_LEDGER)
 
     def figure(self) -> Any:
-        """Draw the counts; returns a matplotlib figure."""
         figure = table_figure(self.values, self.domain, 0.0, "count that the model expects")
         figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
         return figure
@@ -147,7 +146,6 @@ class SyntheticResult(Result):
 
     @classmethod
     def reads(cls, release: Any) -> bool:
-        """Say whether the mechanism measures tables that a model is fitted to."""
         return isinstance(release.mechanism, SyntheticMechanism)
 
     @property
@@ -267,7 +265,6 @@ class SyntheticResult(Result):
         return quality(self._measurements, self.model, self.domain)
 
     def remarks(self) -> list[str]:
-        """Say which errors are known, and whether there are fewer records than in the data."""
         known = self.release.records
         if not self.certificate.amount:
             return []
@@ -280,34 +277,27 @@ class SyntheticResult(Result):
 
     @property
     def header(self) -> list[str]:
-        """The attributes."""
         return list(self.domain.names)
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each record."""
         return rows_of_records(self.domain, self.positions())
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the records as columns."""
         return self.records()
 
     def to_frame(self, n: int | None = None, *, seed: int | None = None) -> Any:
-        """Return records as a pandas DataFrame."""
         frame([], iter(()))
         import pandas as pd
 
         return pd.DataFrame(self.records(n, seed=seed))
 
     def csv(self) -> bytes:
-        """Return the records as CSV."""
         return b"".join(csv_of_records(self.domain, self.positions()))
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the records as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
         write_atomically(path, csv_of_records(self.domain, self.positions()), hint=IN_THE_LEDGER)
 
     def draw(self, axes: Any) -> None:
-        """Draw how well the model holds each attribute and pair of attributes."""
         draw_pairs(axes, self.quality())
 
     def _figure(self) -> Any:

@@ -129,7 +129,6 @@ class Table(Drawn):
         draw_table(axes, self.values, self.domain, self._halves())
 
     def figure(self) -> Any:
-        """Draw the counts with their error; returns a matplotlib figure."""
         figure = table_figure(self.values, self.domain, self._halves())
         figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
         return figure
@@ -148,7 +147,6 @@ class TablesResult(Result):
 
     @classmethod
     def reads(cls, release: Release) -> bool:
-        """Say whether the tables were measured so that they can be put together."""
         return isinstance(release.mechanism, TablesMechanism)
 
     @property
@@ -197,7 +195,6 @@ class TablesResult(Result):
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """The unbiased estimates of all cells, table by table."""
         return np.concatenate([table.values.reshape(-1) for table in self])
 
     @cached_property
@@ -205,7 +202,6 @@ class TablesResult(Result):
         return self._mechanism.expected_error()
 
     def error(self) -> TablesError | SimulatedError:
-        """Say how wrong a cell is."""
         return self._error
 
     def nonnegative(self) -> NonnegativeTables:
@@ -223,7 +219,6 @@ class TablesResult(Result):
         return WholeTables(self.release, self.text)
 
     def remarks(self) -> list[str]:
-        """Say that all tables agree, and that some counts may be negative."""
         if not self.certificate.amount:
             return []
         return [
@@ -233,7 +228,6 @@ class TablesResult(Result):
 
     @property
     def header(self) -> list[str]:
-        """The attributes, then the count and its error; attributes that a table does not have are left empty."""
         return ["table", *self._shown, "count", "typical_error"]
 
     @property
@@ -242,7 +236,6 @@ class TablesResult(Result):
         return list(dict.fromkeys(name for names in self.tables for name in names))
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each cell of each table."""
         names = self._shown
         for table in self:
             at = {name: column for column, name in enumerate(table.names)}
@@ -250,7 +243,6 @@ class TablesResult(Result):
                 yield [" x ".join(table.names), *(row[at[name]] if name in at else "" for name in names), *row[-2:]]
 
     def draw(self, axes: Any) -> None:
-        """Draw the first table."""
         next(iter(self)).draw(axes)
 
     def _figure(self) -> Any:
@@ -265,7 +257,6 @@ class TablesResult(Result):
         return figure
 
     def headline(self) -> str:
-        """Return what the figure is called, and how many tables it leaves out."""
         shown = min(len(self), MOST_PANELS)
         asked = f"{shown} of {len(self):,} tables" if shown < len(self) else "tables"
         return shorten(f"{self.title()}: {asked}{self.condition()}", HEADLINE)
@@ -295,11 +286,9 @@ class NonnegativeTables(TablesResult):
         return SimulatedError(self._mechanism, self._agreement, self._fitted, self._fit)
 
     def title(self) -> str:
-        """Return the headline of the figure, which says that the counts are biased."""
         return f"{super().title()} (no negative counts, biased)"
 
     def remarks(self) -> list[str]:
-        """Say that the counts are biased, and how wrong they are."""
         error = self.error()
         return [
             "All tables agree, and meet what is public. Counts are not negative, and biased; their error, "
@@ -314,5 +303,4 @@ class WholeTables(NonnegativeTables):
         return whole(super()._fit(tables), self._agreement)
 
     def title(self) -> str:
-        """Return the headline of the figure, which says that the counts are biased."""
         return f"{TablesResult.title(self)} (whole numbers, biased)"

@@ -50,12 +50,10 @@ class CSVSource(StoredSource):
         self._path = path
 
     def listing(self) -> Listing:
-        """Take the fields of the first line for names, and every column for text."""
         separator, names = self._header()
         return Listing(names, self._reader(separator, len(names)))
 
     def column_types(self, query: exp.Select) -> list[ColumnType]:
-        """Leave it to the declaration what the text stands for."""
         return [UNPARSED] * len(query.expressions)
 
     def _header(self) -> tuple[str, list[str]]:
@@ -147,11 +145,9 @@ class ParquetSource(StoredSource):
         self._files = files
 
     def listing(self) -> Listing:
-        """List the top-level columns of the first file."""
         return Listing(_names(next(iter(self._schemas().values()))), _reader(self._files))
 
     def open(self, choose: Choice) -> Opened:
-        """Choose columns, on which all the files must agree."""
 
         def chosen(names: Sequence[object]) -> Sequence[int]:
             indexes = choose(names)
@@ -233,7 +229,6 @@ class DatabaseSource(StoredSource):
         self._table = table
 
     def listing(self) -> Listing:
-        """Look up the table or view that was named, or the only one."""
         schema, name = self._choose(self._tables())
         table = exp.table_(name, db=schema, catalog=ATTACHED, quoted=True)
         return Listing(self.database.bind(exp.select(exp.Star()).from_(table)).columns, table)

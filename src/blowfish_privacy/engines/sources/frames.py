@@ -47,7 +47,6 @@ class RelationSource(Source):
         self._relation = data
 
     def open(self, choose: Choice) -> Opened:
-        """Choose columns of the relation."""
         names = self._relation.columns
         given = exp.Table(this=exp.to_identifier(SOURCE, quoted=True))
         picked = _put(self._relation, numbered(given, len(names), choose(names)))
@@ -80,13 +79,11 @@ class FrameSource(Source):
         """Return the table's columns with their types, and no row."""
 
     def types(self, choose: Choice) -> Sequence[ColumnType]:
-        """Look at a table without rows: a column of objects fits everything until its values are read."""
         empty = copy(self)
         empty._data = self.without_rows()
         return empty.open(choose).types
 
     def open(self, choose: Choice) -> Opened:
-        """Hand over the columns as an Arrow table."""
         import pyarrow
 
         indexes = choose(self.names())
@@ -97,11 +94,9 @@ class FrameSource(Source):
         return Opened([column_type(each) for each in handed.types], self._database.run)
 
     def percentage(self) -> float:
-        """Return what DuckDB reports of the running query."""
         return self._database.connection.query_progress()
 
     def close(self) -> None:
-        """Close the connection; the table is the caller's."""
         self._database.close()
 
 
@@ -111,19 +106,15 @@ class ArrowSource(FrameSource):
     label = "an Arrow table"
 
     def names(self) -> Sequence[object]:
-        """The schema's names, which may repeat."""
         return list(self._data.schema.names)
 
     def without_rows(self) -> Any:
-        """Slice off all rows, which keeps the schema."""
         return self._data.slice(0, 0)
 
     def columns(self, indexes: Sequence[int]) -> list[Any]:
-        """Choose columns by index."""
         return [self._data.column(index) for index in indexes]
 
     def rows(self) -> int:
-        """Read it off the table."""
         return int(self._data.num_rows)
 
 
@@ -133,11 +124,9 @@ class PandasSource(FrameSource):
     label = "a pandas table"
 
     def names(self) -> Sequence[object]:
-        """The columns' labels, which may be of any kind and may repeat."""
         return list(self._data.columns)
 
     def without_rows(self) -> Any:
-        """Slice off all rows, which keeps the columns' types."""
         return self._data.iloc[:0]
 
     def columns(self, indexes: Sequence[int]) -> list[Any]:
@@ -153,7 +142,6 @@ class PandasSource(FrameSource):
         return [_typed(convert, self._data.iloc[:, index]) for index in indexes]
 
     def rows(self) -> int:
-        """Read it off the table."""
         return len(self._data)
 
 
@@ -163,15 +151,12 @@ class PolarsSource(FrameSource):
     label = "a Polars table"
 
     def names(self) -> Sequence[object]:
-        """The schema's names."""
         return list(self._data.lazy().collect_schema().names())
 
     def without_rows(self) -> Any:
-        """Make an empty table of the schema; a lazy table is not collected."""
         return self._data.lazy().collect_schema().to_frame()
 
     def columns(self, indexes: Sequence[int]) -> list[Any]:
-        """Collect the columns by index: a name such as ^a.*$ would be taken for a pattern."""
         import polars
 
         picked = (polars.nth(index).alias(f"c{rank}") for rank, index in enumerate(indexes))
@@ -179,7 +164,6 @@ class PolarsSource(FrameSource):
         return [_typed(lambda column: column.to_arrow(), column) for column in chosen.get_columns()]
 
     def rows(self) -> int:
-        """Count without collecting columns."""
         import polars
 
         return int(self._data.lazy().select(polars.len()).collect().item())

@@ -80,7 +80,6 @@ class PostgresSource(Source):
         self.label = "a table" if "table" in address.options else "a query"
 
     def open(self, choose: Choice) -> Opened:
-        """Look up the columns; no row is read yet."""
         connection = self._begin()
         table, columns = self._relation(connection)
         indexes = choose([column.name for column in columns])
@@ -98,7 +97,6 @@ class PostgresSource(Source):
         """Return None: the server does not report how far a query is."""
 
     def rest(self) -> None:
-        """Cancel what still runs, and close the connection, which ends the transaction."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -110,7 +108,6 @@ class PostgresSource(Source):
             connection.close()
 
     def close(self) -> None:
-        """Close the connection, if one is open."""
         self.rest()
 
     def _begin(self) -> Connection[Any]:

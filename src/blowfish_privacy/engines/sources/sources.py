@@ -328,7 +328,6 @@ class StoredSource(Source):
         return [column_type(each) for each in self.database.bind(query).types]
 
     def open(self, choose: Choice) -> Opened:
-        """Choose columns by index: names may need quoting, differ only in case, or occur twice."""
         listing = self.listing()
         check_width(len(listing.names))
         chosen = numbered(listing.table, len(listing.names), choose(listing.names))
@@ -339,11 +338,9 @@ class StoredSource(Source):
         return Opened(self.column_types(chosen), ask)
 
     def percentage(self) -> float:
-        """Return what DuckDB reports of the running query."""
         return self.database.connection.query_progress()
 
     def close(self) -> None:
-        """Close our DuckDB, and remove what it spilled."""
         self.database.close()
 
 

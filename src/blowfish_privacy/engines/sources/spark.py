@@ -82,7 +82,6 @@ class SparkSource(Source):
         self._context: Any = None
 
     def open(self, choose: Choice) -> Opened:
-        """Choose columns by index: names may need quoting, differ only in case, or occur twice."""
         # Not in this thread: Spark's own handling of Ctrl-C would run into the call that it interrupts.
         return interruptible(lambda: self._open(choose), self._stop)
 
@@ -110,7 +109,6 @@ class SparkSource(Source):
         return Opened([column_type(fields[index].dataType) for index in indexes], ask, SPARK)
 
     def percentage(self) -> float | None:
-        """Add up the finished tasks of all stages so far known."""
         context = self._context
         if context is None:
             return None
@@ -127,14 +125,12 @@ class SparkSource(Source):
         return self._furthest
 
     def rest(self) -> None:
-        """Forget the columns chosen, and stop what still runs."""
         while self._cleanup:
             # The cluster may be gone, which is what the question itself has reported.
             with suppress(Exception), _hushed():
                 self._cleanup.pop()()
 
     def close(self) -> None:
-        """Leave the session, which others may use, running."""
         self.rest()
 
     def _run(self, session: Any, text: str) -> Any:

@@ -235,7 +235,6 @@ class NoisyLloyd(Synopsis):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Require more attributes than a grid can serve."""
         return len(query.attributes) > MOST_DIMENSIONS
 
     @classmethod
@@ -264,7 +263,6 @@ class NoisyLloyd(Synopsis):
         return cls(form, rounds, start, reaches, scale / choice.share, scale, chosen.decay, secret)
 
     def certify(self, policy: Policy) -> Certificate:
-        """Add up the losses of all rounds from the scales held."""
         neighbours = steps(policy, self.form.domain.names)
         moves, unknown = neighbours.graph.has_edges, policy.size == "unknown"
         secret = moves or unknown
@@ -285,13 +283,11 @@ class NoisyLloyd(Synopsis):
         return self.certified(policy, loss, sensitivity, self.size_scale, self.sum_scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Bound the loss of a move by its length along every axis."""
         if x == y or not self.sum_scale:
             return Fraction(0)
         return self._lost(self._assigning.along([abs(a - b) for a, b in zip(x, y, strict=True)]))
 
     def presence(self, x: Cell) -> Fraction:
-        """Bound the loss by that of a record with all offsets at their reach."""
         return self._lost(self._assigning.presence)
 
     def _lost(self, change: Change) -> Fraction:
@@ -303,11 +299,9 @@ class NoisyLloyd(Synopsis):
 
     @property
     def rows(self) -> int:
-        """The size and the sums of offsets of every cluster, in every round."""
         return self.rounds * len(self.start) * (1 + len(self.reaches))
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
-        """Run the fixed number of rounds; the next centres follow from noisy numbers alone."""
         centres = self.start
         noisy_rounds: list[npt.NDArray[np.int64]] = []
         for _ in range(self.rounds):
@@ -350,7 +344,6 @@ class NoisyLloyd(Synopsis):
         return max(1, records // (4 * len(self.start))) * self._assigning.unit
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
-        """Return the centres of the last round, weighted by their noisy sizes."""
         centres = self.start
         rounds = noisy.reshape(self.rounds, len(self.start), -1)
         for many in range(1, self.rounds + 1):
@@ -361,12 +354,10 @@ class NoisyLloyd(Synopsis):
         return to_points(self.form.domain, places, places + 1, sizes * (total / sizes.sum()))
 
     def expected_error(self) -> ExpectedError:
-        """Give the error of one sum of offsets, in positions."""
         unit = Fraction(1, self._assigning.unit)
         return ExpectedError(self.sum_scale, unit, "a cluster's sum of offsets, in positions")
 
     def words(self) -> str:
-        """State rounds, centres and scales, and how records are assigned."""
         unit = self._assigning.unit
         how = "Every record counts for its nearest cluster" if self.decay is None else "Clusters share every record"
         return (
@@ -376,7 +367,6 @@ class NoisyLloyd(Synopsis):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write rounds, start, reaches, scales and how records are assigned."""
         return {
             "name": self.name,
             "rounds": self.rounds,
@@ -389,7 +379,6 @@ class NoisyLloyd(Synopsis):
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read rounds, start, reaches, scales and how records are assigned."""
         form, many = bound_clusters(query, policy, records, secret=True)
         if type(written["rounds"]) is not int or not 1 <= written["rounds"] <= 100:
             raise SpecError("the document is damaged: its number of rounds is not a whole number from 1 to 100.")

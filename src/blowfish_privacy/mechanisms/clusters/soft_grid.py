@@ -294,7 +294,6 @@ class SoftGrid(Synopsis):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Require at most eight attributes, and too few records for a mesh or blocks whose counts are public."""
         from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 
         mesh = SoftMesh.suits(query, policy, epsilon=epsilon, records=records)
@@ -302,7 +301,6 @@ class SoftGrid(Synopsis):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose the grid from public numbers, then set the scale to S / epsilon."""
         form, many = bound_clusters(query, policy, records)
         few_dimensions(form)
         neighbours = steps(policy, form.domain.names)
@@ -338,7 +336,6 @@ class SoftGrid(Synopsis):
 
     @property
     def blind(self) -> bool:
-        """Whether there is a single cell, so that the answer is the same for all data."""
         return self.cells is not None and max(self.cells) == 1 < self.form.domain.size
 
     @property
@@ -347,7 +344,6 @@ class SoftGrid(Synopsis):
         return int(np.prod([int(each) for each in self.resolutions], dtype=object))
 
     def certify(self, policy: Policy) -> Certificate:
-        """Derive the sensitivity of the lattice again and divide it by the scale held."""
         sensitivity = self._sensitivity(policy)
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
@@ -362,7 +358,6 @@ class SoftGrid(Synopsis):
         return lattice_sensitivity(self.lattice, self.form.domain.names, policy)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Divide the change of the shares by the scale; inside blocks, bound it by twice a record."""
         if not self.scale:
             return Fraction(0)
         moved = change(self.lattice, x, y) if self.cells is not None else Fraction(2 if x != y else 0)
@@ -370,18 +365,15 @@ class SoftGrid(Synopsis):
 
     @property
     def rows(self) -> int:
-        """The nodes of one grid; with blocks, only their counts, which decide how many nodes follow."""
         return self.lattice.size if self.cells is not None else self.grids.lattice.size
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
-        """Compare with the number of nodes, which follows from the exact counts where there are blocks."""
         if self.cells is not None:
             return len(noisy) == self.rows
         counts = noisy[: self.rows]
         return len(counts) == self.rows and counts.min() >= 0 and len(noisy) == self.grids.values(counts)
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
-        """Add up shares exactly, then add the noise."""
         if self.cells is None:
             return self.grids.draw(aggregates, self.scale, source)
         sums = aggregates.lattice_sums(self.lattice).reshape(-1)
@@ -389,7 +381,6 @@ class SoftGrid(Synopsis):
         return sums + discrete_laplace(self.scale, len(sums), source=source) if self.scale else sums
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
-        """Make the sums non-negative with the right total, then estimate where between the nodes records lie."""
         if self.cells is None:
             return self.grids.points(noisy, self.scale)
         rows = project((noisy / self.unit)[:, None], np.array([float(records or 0)]))
@@ -398,12 +389,10 @@ class SoftGrid(Synopsis):
         return to_points(self.form.domain, lows, highs, weights[:, 0])
 
     def expected_error(self) -> ExpectedError:
-        """Give the error of one node's sum, in records."""
         return ExpectedError(self.scale, Fraction(1, self.unit), "a cell of the grid")
 
     @property
     def notices(self) -> list[str]:
-        """The attributes along which the grid has a single cell."""
         domain = self.form.domain
         axes = zip(domain.names, self.cells or (), strict=False)
         flat = ", ".join(quoted(name) for name, cells in axes if cells == 1 < domain[name].size)
@@ -416,17 +405,14 @@ class SoftGrid(Synopsis):
 
     @property
     def exact_parts(self) -> int:
-        """The blocks, where they are counted."""
         return 1 if self.cells is not None else self.grids.lattice.size
 
     def without_noise(self) -> str | None:
-        """Describe the blocks, which are counted exactly."""
         if self.cells is not None:
             return None
         return f"how many records are in each of the {self.grids.lattice.size:,} blocks that no secret pair leaves"
 
     def words(self) -> str:
-        """Describe the grid, or the grids of the blocks, and the noise."""
         noise = f"noise of scale {rounded(self.scale / self.unit)} records" if self.scale else "no noise"
         if self.cells is None:
             blocks = f"The {self.grids.lattice.size:,} blocks are counted exactly"
@@ -436,7 +422,6 @@ class SoftGrid(Synopsis):
         return f"{shared} Clusters are found in it."
 
     def to_document(self) -> dict[str, Any]:
-        """Write grid, shares and scale."""
         return {
             "name": self.name,
             "cells": None if self.cells is None else list(self.cells),
@@ -447,7 +432,6 @@ class SoftGrid(Synopsis):
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read grid, shares and scale."""
         form, _ = bound_clusters(query, policy, records)
         cells = None if written["cells"] is None else whole_numbers(written["cells"], form)
         blocks = tuple(tuple((int(a), int(b), int(c)) for a, b, c in each) for each in written["blocks"])
@@ -499,12 +483,10 @@ class CountedGrid(Synopsis):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Require a secret number of records, and at most eight attributes."""
         return policy.size == "unknown" and len(query.attributes) <= MOST_DIMENSIONS
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Give the count what moves leave over: half, since they cost the grid twice as much as coming and going."""
         form, most = _bound(query, policy)
         few_dimensions(form)
         neighbours = steps(policy, form.domain.names)
@@ -514,7 +496,6 @@ class CountedGrid(Synopsis):
         return cls(form, resolutions, prod(resolutions) / of_grid, 1 / (amount - of_grid))
 
     def certify(self, policy: Policy) -> Certificate:
-        """Add up the losses of count and grid, whatever the grid will be."""
         names = self.form.domain.names
         neighbours = steps(policy, names)
         presence = neighbours.rows * self.presence((0,) * len(names))
@@ -529,11 +510,9 @@ class CountedGrid(Synopsis):
         )
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Bound the change of the shares by twice a record; the count stays."""
         return 2 * self.unit / self.scale if x != y else Fraction(0)
 
     def presence(self, x: Cell) -> Fraction:
-        """Add up the record counted and its shares, each divided by its scale."""
         if not self.scale or not self.count_scale:
             raise PolicyError(NO_NOISE)
         return 1 / self.count_scale + self.unit / self.scale
@@ -559,15 +538,12 @@ class CountedGrid(Synopsis):
 
     @property
     def rows(self) -> int:
-        """The count; it decides how many nodes follow."""
         return 1
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
-        """Compare with the number of nodes that follows from the count."""
         return len(noisy) > 0 and len(noisy) == 1 + prod(self.cells(int(noisy[0])))
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
-        """Count with noise, then add up shares on the grid that the noisy count allows, and add the noise."""
         alone = self.lattice((1,) * len(self.form.domain.names))
         counted = aggregates.lattice_sums(alone).reshape(-1) // alone.unit
         count = counted + discrete_laplace(self.count_scale, 1, source=source) if self.count_scale else counted
@@ -577,7 +553,6 @@ class CountedGrid(Synopsis):
         return np.concatenate([count, nodes])
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
-        """Make the sums non-negative with the noisy total, then estimate where between the nodes records lie."""
         count = max(int(noisy[0]), 1)
         rows = project((noisy[1:] / self.unit)[:, None], np.array([float(count)]))
         noise = float(self.scale / self.unit)
@@ -585,11 +560,9 @@ class CountedGrid(Synopsis):
         return to_points(self.form.domain, lows, highs, weights[:, 0])
 
     def expected_error(self) -> ExpectedError:
-        """Give the error of one node's sum, in records."""
         return ExpectedError(self.scale, Fraction(1, self.unit), "a cell of the grid")
 
     def words(self) -> str:
-        """Describe both kinds of noise."""
         return (
             f"The number of records gets noise of scale {rounded(self.count_scale)}. Records are shared between the "
             f"nodes of a grid that is as fine as the noisy number allows; every node gets noise of scale "
@@ -597,13 +570,11 @@ class CountedGrid(Synopsis):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write shares and scales."""
         scales = {"count": {"scale": str(self.count_scale)}, "grid": {"scale": str(self.scale)}}
         return {"name": self.name, "resolutions": list(self.resolutions), **scales}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read shares and scales."""
         form, _ = _bound(query, policy)
         scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("grid", "count"))
         return cls(form, whole_numbers(written["resolutions"], form), *scales)

@@ -452,7 +452,6 @@ class SoftMesh(Synopsis):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Require enough records, at most eight attributes, and not many blocks whose counts are public anyway."""
         if not cls.answers(query) or records is None or len(query.attributes) > MOST_DIMENSIONS:
             return False
         neighbours = steps(policy, query.attributes)
@@ -464,7 +463,6 @@ class SoftMesh(Synopsis):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Give a quarter of epsilon to the first look and the rest to the mesh, whatever its depth will be."""
         form, many = bound_clusters(query, policy, records)
         few_dimensions(form)
         names = form.domain.names
@@ -500,7 +498,6 @@ class SoftMesh(Synopsis):
         return {level.depth: self.lattice(level) for level in self.levels}
 
     def certify(self, policy: Policy) -> Certificate:
-        """Add the loss of the first look to the worst loss of a mesh, each derived from its lattice and its scale."""
         names = self.form.domain.names
         levels = (self.first, *self.levels)
         lattices = [self.lattice(level) for level in levels]
@@ -518,7 +515,6 @@ class SoftMesh(Synopsis):
         return self.certified(policy, loss, sensitivity, *(level.scale for level in levels))
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Bound the loss by that of the lattices, which handing on cannot increase."""
         losses = [
             change(self.lattice(level), x, y) * self.lattice(level).unit / level.scale if level.scale else Fraction(0)
             for level in (self.first, *self.levels)
@@ -527,11 +523,9 @@ class SoftMesh(Synopsis):
 
     @property
     def rows(self) -> int:
-        """The nodes of the first look; the mesh and its nodes come after them."""
         return self.lattice(self.first).size
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
-        """Read the mesh, and compare the numbers that follow with its nodes."""
         mesh, rows = self.parse(noisy)
         return len(rows) == len(mesh.nodes)
 
@@ -576,7 +570,6 @@ class SoftMesh(Synopsis):
         return mesh, noisy[start + length :]
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
-        """Keep what stands out from the noise, and estimate where in the leaves it lies."""
         mesh, noisy_rows, records = *self.parse(noisy), records or 0
         level = next(each for each in self.levels if each.depth == mesh.depth)
         unit = self._lattices[mesh.depth].unit
@@ -586,12 +579,10 @@ class SoftMesh(Synopsis):
         return to_points(self.form.domain, lows * sizes, highs * sizes, weights)
 
     def expected_error(self) -> ExpectedError:
-        """Give the error of one node of the deepest mesh, in records."""
         level = self.levels[-1]
         return ExpectedError(level.scale, Fraction(1, self._lattices[level.depth].unit), "a cell of the mesh")
 
     def words(self) -> str:
-        """Describe the first look and the mesh."""
         scale = rounded(self.first.scale / self.lattice(self.first).unit)
         depths = " or ".join(str(2**level.depth) for level in self.levels)
         return (
@@ -600,13 +591,11 @@ class SoftMesh(Synopsis):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write the lattices and scales."""
         levels = [level.to_document() for level in self.levels]
         return {"name": self.name, "first": self.first.to_document(), "levels": levels}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the lattices and scales."""
         form, _ = bound_clusters(query, policy, records)
         levels = tuple(MeshLevel.from_document(each, form) for each in written["levels"])
         if not levels or len({level.depth for level in levels}) < len(levels):

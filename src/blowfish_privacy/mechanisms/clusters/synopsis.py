@@ -381,11 +381,9 @@ class Synopsis(Mechanism):
     """Whether the points show where all records lie, rather than only the centres asked for."""
 
     def for_free(self) -> str:
-        """Offer centres for any other k, where the points show where all records lie."""
         return ", and any other number of them for free" if self.whole else ""
 
     def tables(self, query: Query) -> AttributeSets:
-        """Return none: a synopsis asks for sums, never for counts of cells."""
         return []
 
     @abstractmethod
@@ -393,7 +391,6 @@ class Synopsis(Mechanism):
         """Ask for sums on lattices and add the noise."""
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Compute the sums from counts that are in memory."""
         return self.draw(TableAggregates(self.form.domain, counts.reshape(self.form.domain.shape)), source)
 
     @abstractmethod

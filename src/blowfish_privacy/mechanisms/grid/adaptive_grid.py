@@ -346,7 +346,6 @@ class AdaptiveGrid(GridFamily):
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
-        """Require a public number of records, and few of them or few cells."""
         if not cls.answers(query) or records is None or policy.size == "unknown":
             return False
         form = bound_grid(query, policy)
@@ -354,7 +353,6 @@ class AdaptiveGrid(GridFamily):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose blocks by the records that they have on average, and share the loss between the look and the rest."""
         form = bound_grid(query, policy)
         if not sensitivity_of(form, policy).value:
             return cls(form, 2, 1, LookScales(*[Fraction(0)] * 4))
@@ -364,7 +362,6 @@ class AdaptiveGrid(GridFamily):
         return cls(form, side, full, scales, 2 / amount if policy.size == "unknown" else None)
 
     def certify(self, policy: Policy) -> Certificate:
-        """Add the loss of the look to the larger loss of what may be measured after it."""
         sensitivity, names = sensitivity_of(self.form, policy), self.form.domain.names
         if sensitivity.value and not all(self._held):
             raise PolicyError(NO_NOISE)
@@ -379,13 +376,11 @@ class AdaptiveGrid(GridFamily):
         return self.certified(policy, loss_seen(policy, names, moved, presence), bound, *self._held)
 
     def presence(self, x: Cell) -> Fraction:
-        """Add up what is lost on a block, a cell and the total."""
         if not self.total or not all(self._held):
             raise PolicyError(NO_NOISE)
         return self.scales.once + 1 / self.total
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the losses of the rows that change, for the worse choice in both blocks."""
         if not all(self._held) or x == y:
             return Fraction(0)
         same = all(one // self.side == other // self.side for one, other in zip(x, y, strict=True))
@@ -394,7 +389,6 @@ class AdaptiveGrid(GridFamily):
 
     @property
     def rows(self) -> int:
-        """The most numbers there may be: every block twice and every cell, and the total where it is measured."""
         return 2 * self._blocks.many + self.form.domain.size + (self.total is not None)
 
     @cached_property
@@ -403,7 +397,6 @@ class AdaptiveGrid(GridFamily):
         return Blocks((first, second), self.side)
 
     def measure(self, counts: _Whole, source: BitSource) -> npt.NDArray[Any]:
-        """Count blocks and add noise; then count those that are not refined again, and all cells."""
         sums = self._blocks.sums(counts)
         look = _drawn(sums.reshape(-1), self.scales.look, source).reshape(sums.shape)
         refined = look >= self.full
@@ -415,17 +408,14 @@ class AdaptiveGrid(GridFamily):
         return np.concatenate([look.reshape(-1), again, cells.reshape(-1), *total])
 
     def fits(self, noisy: _Whole) -> bool:
-        """Count the numbers that the look leads to."""
         seen = noisy[: self._blocks.many]
         return len(noisy) == self.rows - int((seen >= self.full).sum())
 
     def taken(self, noisy: _Whole) -> AdaptiveGrid:
-        """Return the same with the blocks that these numbers say were refined."""
         look = noisy[: self._blocks.many].reshape(self._blocks.table)
         return replace(self, refined=look >= self.full)
 
     def estimate(self, noisy: _Whole) -> Floats:
-        """Return the least-squares counts of the cells, from both looks at blocks and from the cells."""
         if not all(self._held):
             return self._rows(noisy)[2]
         return self.taken(noisy)._least_squares(noisy)
@@ -481,7 +471,6 @@ class AdaptiveGrid(GridFamily):
         totals: Correction | None = None,
         stated: Constraints | None = None,
     ) -> Floats:
-        """Settle the counts from the top down, so that none is negative, with even cells in blocks not refined."""
         linear = self.estimate(noisy)
         if not all(self._held):
             return self.meeting(linear, totals, stated)
@@ -497,12 +486,10 @@ class AdaptiveGrid(GridFamily):
         return _settled(self.meeting(smooth, totals, stated), given)
 
     def uneven(self, counts: _Whole) -> _Whole:
-        """Gather the records of blocks that are not full in few of their cells: what is shown would be even."""
         sparse = self._blocks.to_cells(self._blocks.sums(counts) < self.full)
         return np.where(sparse, gathered(counts, self._blocks), counts)
 
     def expected_error(self) -> GridError:
-        """Give the error of a random rectangle of the linear estimate, for the worse choice where it is not known."""
         if not all(self._held):
             return GridError(0.0, Fraction(1))
         if self.refined is not None:
@@ -511,11 +498,9 @@ class AdaptiveGrid(GridFamily):
         return GridError(float(np.maximum(self._noises.by_block, self._noises_of(every).by_block).sum()), Fraction(1))
 
     def compared_error(self) -> float:
-        """Compare by the error where all blocks are full: where they are not, what is shown is closer than that."""
         return self._noises_of(np.ones(self._blocks.table, dtype=bool)).mse if all(self._held) else 0.0
 
     def words(self) -> str:
-        """State what is counted, and the scales."""
         first, second = map(quoted, self.form.domain.names)
         look, again, fine, coarse = map(rounded, self.scales)
         total = f" The number of records gets noise of scale {rounded(self.total)}." if self.total else ""
@@ -527,7 +512,6 @@ class AdaptiveGrid(GridFamily):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write the blocks, when they are refined, and the scales."""
         measured = zip(LookScales.names(), self.scales, strict=True)
         total = {} if self.total is None else {"total": {"scale": str(self.total)}}
         levels = {name: {"scale": str(scale)} for name, scale in measured}
@@ -535,7 +519,6 @@ class AdaptiveGrid(GridFamily):
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the blocks, when they are refined, and the scales."""
         side, full = written["side"], written["full"]
         if type(side) is not int or side < 2 or side & (side - 1) or type(full) is not int:
             raise SpecError("the document is damaged: blocks have a power of two of cells and a whole count.")

@@ -440,7 +440,6 @@ class GridFamily(Mechanism):
         return np.mean([between(draw, corners) ** 2 for draw in draws], axis=0)
 
     def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
-        """Bound the error of the linear estimate of random rectangles of several sizes, under a normal law."""
         source, shape = SimulationSource("sizes of rectangles"), self.form.domain.shape
         corners = random_rectangles(shape, _RECTANGLES, source)
         shares, deviations = areas(corners) / self.form.domain.size, np.sqrt(self.rectangle_variances(corners))
@@ -449,7 +448,6 @@ class GridFamily(Mechanism):
     sized_in = "cells"
 
     def errors_by_size(self) -> dict[int, float]:
-        """Return the typical error of the linear estimate of rectangles of about each area, all shapes alike."""
         shape = self.form.domain.shape
         areas_shown = [area for area in sizes_up_to(self.form.domain.size) if 2 * area <= self.form.domain.size] or [1]
         source = SimulationSource("errors of rectangles by size")

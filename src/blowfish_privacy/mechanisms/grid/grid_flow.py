@@ -216,7 +216,6 @@ class FlowFamily(GridFamily):
         return form, *_edge_losses(neighbours.graph, amount / neighbours.rows**cls.noise.power)
 
     def certify(self, policy: Policy) -> Certificate:
-        """Find the largest loss over the secret pairs from the losses of single edges."""
         neighbours = steps(policy, self.form.domain.names)
         sensitivity = self.noise.sensitivity(self.form, policy)
         worst = neighbours.graph.longest_move((self.lines[0].loss, self.lines[1].loss))
@@ -228,16 +227,13 @@ class FlowFamily(GridFamily):
         return self.certified(policy, loss, bound, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the losses of the edges on a shortest path."""
         return abs(x[0] - y[0]) * self.lines[0].loss + abs(x[1] - y[1]) * self.lines[1].loss
 
     @property
     def rows(self) -> int:
-        """As many as the grid has cells."""
         return self.form.domain.size
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Add to each cell what flows in and take away what flows out, in units of 1 / Q."""
         if int(counts.sum()) * DIVISIONS >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer records.")
         first, second = self.form.domain.shape
@@ -246,24 +242,20 @@ class FlowFamily(GridFamily):
         return (DIVISIONS * counts + divergence(down, across)).reshape(-1)
 
     def estimate(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the unbiased counts of the cells, which add up to the public total."""
         return (noisy / DIVISIONS).reshape(self.form.domain.shape)
 
     def spread(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Multiply columns of weights of the cells by the covariance of their estimate."""
         down, across = (line.covariance for line in self.lines)
         columns = weights.T.reshape(-1, *self.form.domain.shape)
         flows = ((np.diff(each, axis=0) @ down, across @ np.diff(each, axis=1)) for each in columns)
         return np.stack([divergence(*flow).reshape(-1) for flow in flows], axis=1)
 
     def wave_variances(self) -> Floats:
-        """Add up what the flows along both attributes do to each wave."""
         first, second = map(differences_by_wave, self.form.domain.shape)
         down, across = (variances_by_wave(line.covariance) for line in self.lines)
         return np.outer(first, down) + np.outer(across, second)
 
     def rectangle_variances(self, corners: Corners) -> npt.NDArray[np.float64]:
-        """Add up the variances of what flows across the four sides; nothing crosses those of the grid itself."""
         first, second = self.form.domain.shape
         top, bottom, left, right = corners.T
         down, across = (sums_of(line.covariance) for line in self.lines)
@@ -271,14 +263,12 @@ class FlowFamily(GridFamily):
         return above + ((left > 0).astype(np.int64) + (right < second)) * between(across, corners[:, [0, 1, 0, 1]])
 
     def expected_error(self) -> GridError:
-        """Give the error of a random rectangle."""
         first, second = self.form.domain.shape
         down = 2 * (first - 1) / (first + 1) * self.lines[0].range_variance
         across = 2 * (second - 1) / (second + 1) * self.lines[1].range_variance
         return GridError(down + across, Fraction(1, DIVISIONS))
 
     def words(self) -> str:
-        """Describe the noise along both axes."""
         named = zip(map(quoted, self.form.domain.names), self.lines, strict=True)
         return (
             f"Noise moves records between neighbouring cells: {'; '.join(self.line_words(*each) for each in named)}. A "
@@ -350,24 +340,20 @@ class GridFlow(FlowFamily):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Share epsilon over the steps of the longest secret move along each axis."""
         form, down, across = cls.edge_losses(query, policy, epsilon)
         first, second = form.domain.shape
         return cls(form, (best_laplace_line(second, down), best_laplace_line(first, across)))
 
     def line_words(self, name: str, line: Line) -> str:
-        """State the scales of the leaf and of the bins."""
         bins = (f" and bins {each.spacing} apart of scale {rounded(each.scale)} records" for each in line.coarse)
         return f"across {name} leaf noise of scale {rounded(line.leaf.scale)} records" + "".join(bins)
 
     def to_document(self) -> dict[str, Any]:
-        """Write spacing and edge loss of both lines."""
         lines = [{"spacing": line.levels[-1].spacing, "edge_loss": str(line.loss)} for line in self.lines]
         return {"name": self.name, "lines": lines}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read spacing and edge loss of both lines."""
         form = bound_flow(query, policy)
         made: list[Line] = []
         for length, line in zip(reversed(form.domain.shape), written["lines"], strict=True):
@@ -403,24 +389,20 @@ class GaussianFlow(FlowFamily):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        """Share rho over the steps of the longest secret move along each axis."""
         form, down, across = cls.edge_losses(query, policy, rho)
         first, second = form.domain.shape
         return cls(form, (gaussian_line(second, down), gaussian_line(first, across)))
 
     def line_words(self, name: str, line: Line) -> str:
-        """State the standard deviations of the leaf and of the bins, in records."""
         bins = (f", {sqrt(each.scale) / each.unit:.4g} on bins {each.spacing} apart" for each in line.coarse)
         return f"across {name} Gaussian noise of standard deviation {sqrt(line.leaf.scale):.4g}" + "".join(bins)
 
     def to_document(self) -> dict[str, Any]:
-        """Write the levels of both lines."""
         lines = [{"levels": [level_to_document(level) for level in line.levels]} for line in self.lines]
         return {"name": self.name, "lines": lines}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the levels of both lines."""
         form = bound_flow(query, policy)
         made: list[Line] = []
         for length, line in zip(reversed(form.domain.shape), written["lines"], strict=True):

@@ -119,7 +119,6 @@ class ProductFamily(GridFamily):
         return cls.noise.lost(weights, first.scale * second.scale)
 
     def certify(self, policy: Policy) -> Certificate:
-        """Add up the loss of every two levels."""
         sensitivity, names = self.noise.sensitivity(self.form, policy), self.form.domain.names
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
@@ -138,14 +137,12 @@ class ProductFamily(GridFamily):
         return self.certified(policy, loss, replace(sensitivity, exact=exact), *scales)
 
     def presence(self, x: Cell) -> Fraction:
-        """Add up what a record adds to the rows of every two levels, and to the total."""
         if not self.scale or not self.total:
             raise PolicyError(NO_NOISE)
         present = sum((self._present(*two, x) for two in product(*self.sides)), Fraction(0))
         return present / self.scale + self.noise.lost(1, self.total)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the losses of all rows."""
         if not self.scale:
             return Fraction(0)
         total = Fraction(0)
@@ -166,7 +163,6 @@ class ProductFamily(GridFamily):
 
     @property
     def rows(self) -> int:
-        """The number of nodes of all pairs of spacings, and the total where it is measured."""
         return sum(a * b for a in self._sizes[0] for b in self._sizes[1]) + (self.total is not None)
 
     @cached_property
@@ -178,7 +174,6 @@ class ProductFamily(GridFamily):
         return first, second
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Answer every pair of spacings exactly and add its noise."""
         if int(counts.sum()) * self.heaviest >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
         parts: list[npt.NDArray[np.int64]] = []
@@ -191,7 +186,6 @@ class ProductFamily(GridFamily):
         return np.concatenate(parts)
 
     def estimate(self, noisy: npt.NDArray[np.int64]) -> Floats:
-        """Return the least-squares counts of the cells: the estimate along both attributes, one after the other."""
         table = np.zeros((sum(self._sizes[0]), sum(self._sizes[1])))
         start = row = 0
         for first, height in zip(self.sides[0], self._sizes[0], strict=True):
@@ -228,7 +222,6 @@ class ProductFamily(GridFamily):
         return self.noise.variance(self._scale(first, second)) / (first.unit * second.unit) ** 2
 
     def spread(self, weights: Floats) -> Floats:
-        """Multiply columns of weights of the cells by the covariance of their estimate."""
         first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
         each = [[self._variance(one, other) for other in self.sides[1]] for one in self.sides[0]]
         variances = np.repeat(np.repeat(each, self._sizes[0], axis=0), self._sizes[1], axis=1)
@@ -238,7 +231,6 @@ class ProductFamily(GridFamily):
         )
 
     def wave_variances(self) -> Floats:
-        """Add up what the rows of every two levels do to each wave, and what the noisy total does."""
         first, second = (waves_by_level(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
         variances = np.zeros(self.form.domain.shape)
         for (one, down), (other, across) in product(
@@ -253,7 +245,6 @@ class ProductFamily(GridFamily):
         return np.maximum(variances - 2 * pull * waves(together) + pull**2 * of_total, 0.0)
 
     def rectangle_variances(self, corners: Corners) -> Floats:
-        """Add up what the rows of every two levels say of a rectangle; a noisy total corrects them."""
         variances = self._covariances(corners, corners)
         if not self.total:
             return variances
@@ -287,7 +278,6 @@ class ProductFamily(GridFamily):
         return GridError(mse, Fraction(1))
 
     def expected_error(self) -> GridError:
-        """Give the error of a random rectangle."""
         return self._error
 
 
@@ -321,12 +311,10 @@ class GridHierarchy(ProductFamily):
 
     @property
     def sides(self) -> Levels:
-        """Hats of the spacings, whose whole-number rows have noise in proportion to them."""
         return _levels(self.spacings)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose one coarse spacing along each attribute, or none, by the exact error."""
         form = bound_grid(query, policy)
         if not sensitivity_of(form, policy).value:
             return cls(form, ((1,), (1,)), Fraction(0))
@@ -344,14 +332,12 @@ class GridHierarchy(ProductFamily):
 
     @classmethod
     def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
-        """Bound the change by twice the weights, or less on short moves where the number of records is secret."""
         (first, second), share = two, Fraction(1)
         if policy.size == "unknown":
             share = min(share, graph.longest_move((Fraction(1, first.unit), Fraction(1, second.unit))))
         return 2 * share * first.unit * second.unit
 
     def words(self) -> str:
-        """State the spacings along both attributes and the scale."""
         first, second = map(quoted, self.form.domain.names)
         return (
             f"Noise of scale {rounded(self.scale)} records goes on products of overlapping bins "
@@ -360,14 +346,12 @@ class GridHierarchy(ProductFamily):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write spacings and scales."""
         total = {} if self.total is None else {"total": {"scale": str(self.total)}}
         spacings = [list(spacings) for spacings in self.spacings]
         return {"name": self.name, "spacings": spacings, "scale": str(self.scale), **total}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read spacings and scales."""
         first, second = (tuple(spacings) for spacings in written["spacings"])
         if not first or not second or any(type(g) is not int or g < 1 for g in (*first, *second)):
             raise SpecError("the document is damaged: a spacing is not a positive whole number.")
@@ -418,12 +402,10 @@ class GaussianGrid(ProductFamily):
 
     @property
     def sides(self) -> Levels:
-        """The levels held."""
         return self.levels
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        """Choose the best levels along each attribute, or the cells alone, by the exact error."""
         form = bound_grid(query, policy)
         single = (DifferenceLevel(1, Fraction(1), GAUSSIAN_ROWS),)
         if not squared_sensitivity(form, policy).value:
@@ -442,14 +424,12 @@ class GaussianGrid(ProductFamily):
 
     @classmethod
     def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
-        """Bound the squared change by twice the squared weights, or by what short moves change."""
         first, second = two
         share = graph.longest_move((Fraction(1, first.unit), Fraction(1, second.unit)))
         short = first.overlap * second.overlap * (share * first.unit * second.unit) ** 2
         return 2 * min(Fraction(first.weight(0, 1) * second.weight(0, 1)), short)
 
     def words(self) -> str:
-        """State the bins along both attributes and how large the noise is."""
         along = (
             f"{[level.spacing for level in levels]} apart along {quoted(name)}"
             for name, levels in zip(self.form.domain.names, self.levels, strict=True)
@@ -462,13 +442,11 @@ class GaussianGrid(ProductFamily):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write the levels along both attributes, and the variance."""
         total = {} if self.total is None else {"total": {"variance": str(self.total)}}
         return {"name": self.name, "sides": [*map(_written, self.levels)], "variance": str(self.scale), **total}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the levels and the variance."""
         first, second = (levels_of_hats(side, cls.noise) for side in written["sides"])
         if ("total" in written) != (policy.size == "unknown"):
             raise SpecError("the document is damaged: the total is measured exactly where it is secret.")

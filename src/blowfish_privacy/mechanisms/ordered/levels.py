@@ -108,19 +108,15 @@ class DifferenceLevel(Level):
 
     @property
     def unit(self) -> int:
-        """How far a hat reaches, which is its height."""
         return self.spacing * self.overlap
 
     def rows(self, size: int) -> int:
-        """Count the nodes of all hats that reach a position, from the first below it to the last beyond it."""
         return 2 * self.overlap - 1 - (-(size - 1) // self.spacing)
 
     def places(self, size: int) -> npt.NDArray[np.int64]:
-        """Return the nodes, the first of which are below position 0 where hats overlap more."""
         return self.spacing * np.arange(1 - self.overlap, self.rows(size) - self.overlap + 1)
 
     def change(self, x: int, y: int) -> int:
-        """Compare the weights that are not zero."""
         weights: dict[int, int] = {}
         for position, sign in ((x, 1), (y, -1)):
             first = position // self.spacing - self.overlap + 1
@@ -138,7 +134,6 @@ class DifferenceLevel(Level):
         return max(self.change(0, y) for y in (*nodes, min(distance, 2 * self.unit)))
 
     def weight(self, x: int, size: int) -> int:
-        """Add up the weights; with an overlap of 1 and as they are, that is the spacing."""
         first = x // self.spacing - self.overlap + 1
         return self.noise.change(self._height(node, x) for node in range(first, first + 2 * self.overlap))
 
@@ -146,7 +141,6 @@ class DifferenceLevel(Level):
         return self.unit - abs(position - node * self.spacing)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Add up hats that only touch each other, as often as they overlap."""
         if self.unit == 1:
             return counts.copy()
         answers = np.empty(self.rows(len(counts)), dtype=np.int64)
@@ -168,7 +162,6 @@ class DifferenceLevel(Level):
         return answers
 
     def hats(self, size: int) -> Matrix:
-        """Return the rows, counted in records."""
         x = np.arange(size)
         node, rest = np.divmod(x, self.spacing)
         below = [rest + self.spacing * step for step in range(self.overlap)]
@@ -180,11 +173,9 @@ class DifferenceLevel(Level):
         return matrix(np.concatenate(weights), *places, shape)[: self.rows(size)]
 
     def covariance(self, size: int) -> Matrix:
-        """Return the covariance of the rows' noise, counted in records."""
         return diagonal(np.full(self.rows(size), self.variance))
 
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return noisy rows as observations of :meth:`hats`."""
         return noisy / self.unit
 
 
@@ -193,26 +184,21 @@ class CumulativeLevel(Level):
     """Block sums of the cumulative histogram; the last, which is public, is left out."""
 
     def rows(self, size: int) -> int:
-        """Count the nodes but for the last."""
         return -(-(size - 1) // self.spacing)
 
     def change(self, x: int, y: int) -> int:
-        """Count in each block the cumulative counts between the two positions: each changes by one."""
         distance = abs(x - y)
         first = min(distance, self.spacing - min(x, y) % self.spacing)
         return self.noise.change((first,)) + self.most(distance - first)
 
     def most(self, distance: int) -> int:
-        """Count as many whole blocks as the distance has, and the rest in one: no other split weighs more."""
         whole, rest = divmod(distance, self.spacing)
         return whole * self.noise.change((self.spacing,)) + self.noise.change((rest,))
 
     def weight(self, x: int, size: int) -> int:
-        """Count the cumulative counts from the position on."""
         return self.change(x, max(x, self.rows(size) * self.spacing))
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Add up the cumulative histogram, block by block; beyond the end it stays at the total."""
         rows = self.rows(len(counts))
         sums = np.cumsum(counts)
         padded = np.full(rows * self.spacing, sums[-1], dtype=np.int64)
@@ -221,17 +207,14 @@ class CumulativeLevel(Level):
         return padded.reshape(rows, self.spacing).sum(axis=1)
 
     def hats(self, size: int) -> Matrix:
-        """Return the differences of the rows: hats again, counted in records."""
         return DifferenceLevel(self.spacing, self.scale).hats(size)[: self.rows(size)]
 
     def covariance(self, size: int) -> Matrix:
-        """Return the covariance of the differences: each shares its noise with its neighbours."""
         main = np.full(self.rows(size), 2 * self.variance)
         main[:1] = self.variance
         return diagonal(main, beside=-self.variance)
 
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return differences of noisy rows as observations of :meth:`hats`."""
         return np.diff(noisy, prepend=0) / self.spacing
 
 
@@ -240,35 +223,27 @@ class TotalLevel(Level):
     """The number of records, where it is secret: a single row."""
 
     def rows(self, size: int) -> int:
-        """Return one."""
         return 1
 
     def change(self, x: int, y: int) -> int:
-        """Return zero: who moves stays."""
         return 0
 
     def most(self, distance: int) -> int:
-        """Return zero, whatever the distance."""
         return 0
 
     def weight(self, x: int, size: int) -> int:
-        """Return one."""
         return 1
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Count all records."""
         return counts.sum(keepdims=True)
 
     def hats(self, size: int) -> Matrix:
-        """Return a row of ones."""
         return np.ones((1, size))
 
     def covariance(self, size: int) -> Matrix:
-        """Return the variance of the one row."""
         return diagonal(np.full(1, self.variance))
 
     def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the noisy number of records."""
         return noisy.astype(np.float64)
 
 

@@ -183,17 +183,14 @@ class OrderedFamily(Mechanism):
         return nearest_in_squares(linear)
 
     def expected_error(self) -> RangeError:
-        """Give the error of a random range before the isotonic step, which can only lower the total squared error."""
         return self._error
 
     def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
-        """Bound the error of random ranges of several widths before the isotonic step, from simulated noise."""
         return self.expected_error().within_by_size(level)
 
     sized_in = "values"
 
     def errors_by_size(self) -> dict[int, float]:
-        """Return the typical error of ranges of several widths before the isotonic step."""
         widths = [width for width in sizes_up_to(self.size) if width < self.size] or [1]
         return dict(zip(widths, self.expected_error().sketched(widths).tolist(), strict=True))
 

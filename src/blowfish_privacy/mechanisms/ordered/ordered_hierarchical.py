@@ -195,7 +195,6 @@ class OrderedHierarchical(OrderedFamily):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose block size, fan-out and split of epsilon with the smallest error."""
         form = ordered_form(query, policy)
         neighbours = steps(policy, form.domain.names)
         theta = neighbours.graph.largest_move(form.domain.names[0])
@@ -206,7 +205,6 @@ class OrderedHierarchical(OrderedFamily):
         return cls(form, *min(plans, key=lambda plan: plan[0])[1:])
 
     def certify(self, policy: Policy) -> Certificate:
-        """Count the block ends that the widest secret pair can cross, and the levels it can change."""
         neighbours = steps(policy, self.form.domain.names)
         theta = neighbours.graph.largest_move(self.form.domain.names[0])
         crossed, levels = self.tree.most_crossed(theta), self.tree.height if theta else 0
@@ -223,17 +221,14 @@ class OrderedHierarchical(OrderedFamily):
         return self.certified(policy, loss, sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the losses of the block ends crossed and the nodes changed."""
         crossed, changed = self.tree.change(x[0], y[0])
         return _ratio(crossed, self.prefix_scale) + _ratio(changed, self.node_scale)
 
     @property
     def rows(self) -> int:
-        """The prefixes, then the nodes of every level."""
         return self.tree.prefixes + sum(self.tree.nodes(level) for level in range(1, self.tree.height + 1))
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Count prefixes and nodes exactly, then add the noise."""
         if int(counts.sum()) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
         prefixes, nodes = self.tree.answer(counts)
@@ -245,13 +240,11 @@ class OrderedHierarchical(OrderedFamily):
         return np.concatenate(noisy)
 
     def estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
-        """Add to each block's prefix the nodes below a value; the end is the public total."""
         sums = self.tree.cumulative(noisy).astype(np.float64)
         sums[-1] = records or 0
         return sums
 
     def simulated_error(self, source: BitSource) -> Floats:
-        """Draw the noise once: the estimate for no records is the error."""
         return self.estimate(self.measure(np.zeros(self.size, dtype=np.int64), source), 0)
 
     @cached_property
@@ -259,7 +252,6 @@ class OrderedHierarchical(OrderedFamily):
         return tuple(variance(scale) if scale else 0.0 for scale in (self.prefix_scale, self.node_scale))  # type: ignore[return-value]
 
     def moments(self) -> tuple[float, float, float]:
-        """Weigh the variance of every row by the number of cut points that use it."""
         trace = together = 0.0
         for uses, spread in zip(self.tree.uses(), self._variances, strict=True):
             trace += spread * float(uses.sum())
@@ -267,7 +259,6 @@ class OrderedHierarchical(OrderedFamily):
         return trace, together, 0.0
 
     def covariance(self) -> Floats:
-        """Add up the rows' variances over the cut points that use them."""
         spread = np.zeros((self.size, self.size))
         for intervals, noise in zip(self.tree.intervals(), self._variances, strict=True):
             for first, last in intervals.T.tolist():
@@ -275,7 +266,6 @@ class OrderedHierarchical(OrderedFamily):
         return spread
 
     def words(self) -> str:
-        """State block size, fan-out and scales."""
         block, prefix, node = f"{self.tree.block:,}", rounded(self.prefix_scale), rounded(self.node_scale)
         parts = [f"Counts up to the end of every block of {block} values get noise of scale {prefix}"]
         if self.tree.height:
@@ -283,13 +273,11 @@ class OrderedHierarchical(OrderedFamily):
         return f"{'; '.join(parts)}. Block size and fan-out are those with the smallest error of a random range."
 
     def to_document(self) -> dict[str, Any]:
-        """Write block size, fan-out and scales."""
         parts = {"prefixes": {"scale": str(self.prefix_scale)}, "nodes": {"scale": str(self.node_scale)}}
         return {"name": self.name, "block": self.tree.block, "fan": self.tree.fan, **parts}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read block size, fan-out and scales."""
         form = ordered_form(query, policy)
         scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("prefixes", "nodes"))
         block, fan = written["block"], written["fan"]

@@ -112,7 +112,6 @@ class LevelFamily(OrderedFamily):
         return cls(form, segments)
 
     def certify(self, policy: Policy) -> Certificate:
-        """Add up what is lost on the levels held, for the widest secret pair of every stretch."""
         neighbours = steps(policy, self.form.domain.names)
         if [segment.stretch for segment in self.segments] != list(_pieces(neighbours, policy)):
             raise PolicyError("the stretches measured are not those of the policy's secret pairs.")
@@ -128,24 +127,20 @@ class LevelFamily(OrderedFamily):
         return self.certified(policy, loss, sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Add up the losses of all levels of the stretch that holds both positions."""
         for segment in self.segments:
             if segment.stretch.start <= min(x[0], y[0]) and max(x[0], y[0]) < segment.stretch.stop:
                 return segment.loss(x[0] - segment.stretch.start, y[0] - segment.stretch.start)
         raise PolicyError("a secret pair leaves its stretch.")
 
     def presence(self, x: Cell) -> Fraction:
-        """Add up what a record adds to all levels; with a secret total there is one stretch."""
         (segment,) = self.segments
         return segment.presence(x[0])
 
     @property
     def rows(self) -> int:
-        """The rows of all levels and, where there are several stretches, their exact totals."""
         return sum(segment.rows for segment in self.segments) + (len(self.segments) if len(self.segments) > 1 else 0)
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Answer all levels exactly and add the noise; totals of stretches are public and exact."""
         largest = max((level.unit for segment in self.segments for level in segment.levels), default=1)
         if int(counts.sum()) * largest >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
@@ -157,7 +152,6 @@ class LevelFamily(OrderedFamily):
         return np.concatenate([*rows, *totals]) if rows or totals else np.zeros(0, dtype=np.int64)
 
     def estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
-        """Return the linear, unbiased estimate of the number of records at or below each value."""
         totals = noisy[-len(self.segments) :].tolist() if len(self.segments) > 1 else [records or 0]
         estimates: list[Floats] = []
         start, below = 0, 0
@@ -167,23 +161,19 @@ class LevelFamily(OrderedFamily):
         return np.concatenate(estimates)
 
     def spread(self, weights: Floats) -> Floats:
-        """Ask each stretch: their noise is independent."""
         parts = [segment.spread(weights[s.start : s.stop]) for segment in self.segments if (s := segment.stretch)]
         return np.concatenate(parts)
 
     def public_ends(self) -> list[int]:
-        """List where the stretches end: no secret pair crosses from one to the next."""
         return [segment.stretch.stop for segment in self.segments if not segment.has_total]
 
     def moments(self) -> tuple[float, float, float]:
-        """Add up the moments of the stretches, whose noise is independent."""
         kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
         one = {(segment.stretch.size, segment.levels): segment for segment in self.segments}
         parts = [(many, *one[kind].moments()) for kind, many in kinds.items()]
         return sum(m * t for m, t, _, _ in parts), sum(m * s for m, _, s, _ in parts), max(p for _, _, _, p in parts)
 
     def covariance(self) -> Floats:
-        """Return a block for each stretch: their noise is independent."""
         size = sum(segment.stretch.size for segment in self.segments)
         joined = np.zeros((size, size))
         for segment in self.segments:
@@ -193,7 +183,6 @@ class LevelFamily(OrderedFamily):
 
     @property
     def exact(self) -> bool:
-        """Whether that is so of the whole and of every stretch."""
         return super().exact and all(segment.exact for segment in self.segments)
 
     @cached_property
@@ -201,25 +190,20 @@ class LevelFamily(OrderedFamily):
         return RangeError(self, distribution=f"a sum of {self.noise.law.name} draws, simulated")
 
     def simulated_error(self, source: BitSource) -> Floats:
-        """Draw the noise of every stretch once."""
         return np.concatenate([segment.simulated_error(source) for segment in self.segments])
 
     def drawn(self, source: BitSource) -> npt.NDArray[np.int64]:
-        """Draw the noise of every stretch once."""
         return np.concatenate([segment.drawn(source) for segment in self.segments])
 
     def errors(self, drawn: npt.NDArray[Any]) -> Floats:
-        """Return the errors of every stretch."""
         parts = np.split(drawn, np.cumsum([segment.rows for segment in self.segments])[:-1], axis=1)
         return np.concatenate([s.errors(part) for s, part in zip(self.segments, parts, strict=True)], axis=1)
 
     @property
     def exact_parts(self) -> int:
-        """The stretches."""
         return len(self.segments)
 
     def without_noise(self) -> str | None:
-        """Describe the stretches, whose totals are released without noise."""
         if len(self.segments) == 1:
             return None
         name, attribute, first = self.form.domain.names[0], self.form.domain.attributes[0], self.segments[0].stretch
@@ -229,7 +213,6 @@ class LevelFamily(OrderedFamily):
         )
 
     def words(self) -> str:
-        """Describe the levels of every kind of stretch."""
         kinds = Counter((segment.stretch.size, segment.levels) for segment in self.segments)
         noisy = [(size, levels, many) for (size, levels), many in kinds.items() if levels]
         parts = [", ".join(level_words(level) for level in levels) for _, levels, _ in noisy]
@@ -246,7 +229,6 @@ class LevelFamily(OrderedFamily):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write the levels of each stretch, identical ones only once."""
         kinds: dict[tuple[Level, ...], int] = {}
         for segment in self.segments:
             kinds.setdefault(segment.levels, len(kinds))
@@ -258,7 +240,6 @@ class LevelFamily(OrderedFamily):
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the levels; the certificate is derived from them."""
         kinds = [tuple(level_from_document(level, cls.noise) for level in levels) for levels in written["levels"]]
         if not all(type(number) is int for stretch in written["stretches"] for number in stretch):
             raise SpecError("the document is damaged: its stretches are not whole numbers.")
@@ -296,21 +277,17 @@ class SmoothHierarchy(LevelFamily):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose levels for each stretch, so that the widest secret pair loses epsilon."""
         return cls.spending(query, policy, epsilon, records)
 
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        """Choose spacings and shares by the predicted error."""
         return choose_levels(stretch.size, stretch.theta, amount, records)
 
     @classmethod
     def levels_with_total(cls, size: int, theta: int, amount: Fraction) -> tuple[Level, ...]:
-        """Choose spacings and weights by the predicted error, the total's too."""
         return levels_with_total(size, theta, amount)
 
     def nearest(self, linear: Floats) -> Floats:
-        """Measure distance in absolute values where the cumulative counts themselves have independent noise."""
         alone = all(isinstance(segment.levels[0], CumulativeLevel) for segment in self.segments if segment.levels)
         return nearest_in_absolute(linear) if alone else nearest_in_squares(linear)
 
@@ -341,17 +318,14 @@ class GaussianHierarchy(LevelFamily):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        """Choose levels for each stretch, so that the sum of the largest squared changes loses rho."""
         return cls.spending(query, policy, rho, records)
 
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        """Choose levels and precisions by the error of waves."""
         return precise_levels(stretch.size, stretch.theta, amount)
 
     @classmethod
     def levels_with_total(cls, size: int, theta: int, amount: Fraction) -> tuple[Level, ...]:
-        """Choose levels and precisions by the error of waves, the total's too."""
         return precise_levels_with_total(size, theta, amount)
 
 
@@ -373,7 +347,6 @@ class GaussianOrdered(GaussianHierarchy):
 
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        """Measure the cumulative counts alone."""
         return precise_sums(stretch.theta, amount)
 
 
@@ -398,5 +371,4 @@ class Ordered(SmoothHierarchy):
 
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        """Measure the cumulative counts alone."""
         return calibrated_levels(Shape((), cumulative=True), stretch.size, stretch.theta, amount, records)

@@ -300,25 +300,20 @@ class TreeApproach(Approach):
     name, chooses = "tree", True
 
     def tables(self, scope: Scope) -> list[Axes]:
-        """List the tables to choose from."""
         return scope.candidates
 
     def run(self, looks: Looks, scope: Scope, total: int | None, report: Report | None) -> list[Step]:
-        """Choose, measure and fit in rounds."""
         return Rounds(looks, total, scope.zeros, scope.candidates, report).run(scope.exact)
 
     def fit(self, scope: Scope, total: float, measurements: Sequence[Measurement]) -> Model:
-        """Fit the distribution of largest entropy near the tables."""
         return fit_tree(scope.domain.shape, total, combined(measurements), scope.zeros).model
 
     def first(self, scope: Scope, limits: Limits) -> list[Fraction]:
-        """Share a part of the limits between the attributes."""
         weights = [scope.costs.weights(axes) for axes in scope.single]
         room = {pairs: FIRST * limit for pairs, limit in limits.items()}
         return allocated(weights, [float(size) for size in scope.domain.shape], room, scope.tariff.power)
 
     def words(self, scope: Scope) -> str:
-        """Describe the rounds."""
         return (
             f"then, in rounds, those of {len(scope.candidates):,} larger tables are chosen and measured from which a "
             "model of the records is farthest; last, all that the model holds is measured again"
@@ -331,15 +326,12 @@ class PairsApproach(Approach):
     name, chooses = "pairs", False
 
     def tables(self, scope: Scope) -> list[Axes]:
-        """List the pairs."""
         return scope.pairs
 
     def run(self, looks: Looks, scope: Scope, total: int | None, report: Report | None) -> list[Step]:
-        """Measure everything once."""
         return measure_all_pairs(looks, scope.exact, scope.pairs)
 
     def fit(self, scope: Scope, total: float, measurements: Sequence[Measurement]) -> Model:
-        """Fit a mixture and, unless attributes are too many, a tree; what was measured decides between them."""
         shape, known = scope.domain.shape, combined(measurements)
         mixture = fit_mixture(shape, total, measurements, scope.zeros)
         tree = noisy_tree(shape, total, known, scope.zeros)
@@ -347,7 +339,6 @@ class PairsApproach(Approach):
         return mixture if tree is None else with_fewer_claims(mixture, tree, together)
 
     def first(self, scope: Scope, limits: Limits) -> list[Fraction]:
-        """Share the limits between the attributes and the pairs."""
         return self.scales(scope, limits)[: len(scope.single)]
 
     def scales(self, scope: Scope, limits: Limits) -> list[Fraction]:
@@ -357,7 +348,6 @@ class PairsApproach(Approach):
         return allocated(weights, [importance_of(shape, axes) for axes in tables], limits, scope.tariff.power)
 
     def words(self, scope: Scope) -> str:
-        """Describe the pairs."""
         return (
             f"so is each of {len(scope.pairs):,} pairs of attributes, at once; a mixture of groups, in each of which "
             "the attributes are independent, is fitted to all of them, or a tree of attributes where that is better by "

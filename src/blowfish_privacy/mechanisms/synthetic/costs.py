@@ -75,19 +75,15 @@ class LaplaceTariff(Tariff):
     choice_share, finer = Fraction(1, 5), Fraction(3, 2)
 
     def weights(self, form: LinearForm, policy: Policy) -> Changes:
-        """Say by how much the counts change in all."""
         return _told(sensitivity_by_class(form, policy, sensitivity_of(form, policy).value))
 
     def of_choice(self, reach: Fraction) -> Fraction:
-        """Charge the reach."""
         return reach
 
     def reach_for(self, amount: Fraction) -> Fraction:
-        """Return the amount."""
         return amount
 
     def size(self, scale: Fraction) -> float:
-        """Return the scale."""
         return float(scale)
 
 
@@ -98,21 +94,17 @@ class GaussianTariff(Tariff):
     choice_share, finer = Fraction(1, 10), Fraction(2)
 
     def weights(self, form: LinearForm, policy: Policy) -> Changes:
-        """Halve the squared change of the counts."""
         squares = squared_by_class(form, policy, squared_sensitivity(form, policy).value)
         return _told({pairs: change / 2 for pairs, change in squares.items()})
 
     def of_choice(self, reach: Fraction) -> Fraction:
-        """Charge an eighth of the square, since the range of the losses is bounded (docs/proofs/packings.md)."""
         return reach**2 / 8
 
     def reach_for(self, amount: Fraction) -> Fraction:
-        """Take the root of eight times the amount, rounded down."""
         grown = 8 * amount * 4 ** max(_BITS, amount.denominator.bit_length())
         return Fraction(isqrt(grown.numerator // grown.denominator), 2 ** max(_BITS, amount.denominator.bit_length()))
 
     def size(self, scale: Fraction) -> float:
-        """Return that of the normal distribution."""
         return sqrt(2 / pi * float(scale))
 
 

@@ -78,7 +78,6 @@ class SyntheticMechanism(Mechanism):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, records: int | None, **amounts: Fraction) -> Self:
-        """Let every class of secret pairs lose the amount asked for."""
         (amount,) = amounts.values()
         if policy.size != "unknown" and not records:
             raise QueryError("synthetic records need a table with at least one record.")
@@ -138,7 +137,6 @@ class SyntheticMechanism(Mechanism):
         return next((each for form in forms if (each := sensitivity_of(form, policy)).value), single)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Bound the loss by the limits of the attributes that differ, one after the other."""
         if x == y:
             return Fraction(0)
         whole_domain, names = self.scope.policy.domain, self.domain.names
@@ -151,16 +149,13 @@ class SyntheticMechanism(Mechanism):
         return whole[0] if whole else self.tariff.measure.along([(limit, 1) for limit in several])
 
     def presence(self, x: Cell) -> Fraction:
-        """Return the limit of those who come and go."""
         return next((limit for pairs, limit in self.limits.items() if pairs.kind == "presence"), Fraction(0))
 
     @property
     def rows(self) -> int:
-        """The counts of all attributes by themselves; what is chosen comes on top."""
         return sum(self.domain.shape)
 
     def tables(self, query: Query) -> AttributeSets:
-        """Return all sets of attributes that are counted, in one scan."""
         return [self._named(axes) for axes in self._counted]
 
     @cached_property
@@ -171,7 +166,6 @@ class SyntheticMechanism(Mechanism):
         return [self.domain.names[axis] for axis in axes]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
-        """Count all tables that may be chosen in one scan; then choose, measure and fit in rounds."""
         counts = dict(zip(self._counted, aggregates.tables([*map(self._named, self._counted)]), strict=True))
         records = int(counts[(0,)].sum())
         if records >= LARGEST_ANSWER:
@@ -182,11 +176,9 @@ class SyntheticMechanism(Mechanism):
             return encoded(self.approach.run(looks, self.scope, total, report))
 
     def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
-        """Sum counts that are in memory down to the tables."""
         return self.draw(TableAggregates(self.domain, counts.reshape(self.domain.shape)), source)
 
     def fits(self, noisy: Integers) -> bool:
-        """Read the steps, and add up again what they cost: no class may have lost more than its limit."""
         try:
             return steps_hold(self.steps(noisy), self.scope, self.approach, self.limits)
         except (PolicyError, SpecError, IndexError):
@@ -210,23 +202,19 @@ class SyntheticMechanism(Mechanism):
 
     @property
     def notices(self) -> list[str]:
-        """That synthetic records are not people, and that their error has no closed form."""
         return [
             "Synthetic records are made up: they are not people. Their error is not covered by a closed form; that of "
             "the tables that were measured is."
         ]
 
     def without_noise(self) -> str | None:
-        """Name the tables without secrets, which are there as they are."""
         return self.scope.exact_words() if self.limits else None
 
     def expected_error(self) -> ExpectedError:
-        """Give the error of a count of one attribute, as it is measured first."""
         worst = max(self.first, default=Fraction(0))
         return ExpectedError(worst, Fraction(1), "a count of one attribute, at first", self.tariff.law)
 
     def words(self) -> str:
-        """Describe the rounds and the noise."""
         error = rounded(Fraction(self.expected_error().rmse))
         return (
             f"First each attribute is counted by itself, with {self.tariff.law.name} noise of deviation {error}; "
@@ -234,13 +222,11 @@ class SyntheticMechanism(Mechanism):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write what each class may lose."""
         limits = [[pairs.kind, pairs.attribute, str(limit)] for pairs, limit in self.limits.items()]
         return {"name": self.name, "approach": self.approach.name, "limits": limits}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the limits."""
         if written.get("approach") not in APPROACHES:
             raise SpecError("the document is damaged: it has no approach that is known.")
         limits: dict[PairClass, Fraction] = {}

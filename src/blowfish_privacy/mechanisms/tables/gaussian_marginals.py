@@ -81,7 +81,6 @@ class NormalTablesError(TablesError):
     """The error of tables with Gaussian noise: a sum of very many draws, or of draws that are nearly normal."""
 
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell of a table that holds with probability ``level``."""
         return normal_quantile(level) * self.standard_error(axes)
 
 
@@ -128,7 +127,6 @@ class RowsComponents(MeasuredComponents):
         return total
 
     def cell_variances(self, axes: Axes) -> Floats:
-        """Return the variance of every cell of a table."""
         shape = [self.shape[axis] for axis in axes]
         found = self._total(
             axes, lambda axis: np.diag(self._covariance(axis)), lambda axis: np.array([1 / self.shape[axis] ** 2])
@@ -136,7 +134,6 @@ class RowsComponents(MeasuredComponents):
         return np.broadcast_to(found, shape).copy()
 
     def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
-        """Return the largest variance of a cell of a table, or that of a sum of chosen cells."""
         if chosen is None:
             return float(self.cell_variances(axes).max())
         picked = dict(zip(axes, (list(each) for each in chosen), strict=True))
@@ -149,7 +146,6 @@ class RowsComponents(MeasuredComponents):
 
     @cached_property
     def table_variances(self) -> tuple[float, ...]:
-        """The mean variance of a random range in a cell of each table; of a cell, where a table has no ranges."""
         return tuple(self._on_average(axes) for axes in self.tables)
 
     def _on_average(self, axes: Axes) -> float:
@@ -170,11 +166,9 @@ class NormalRangesError(NormalTablesError):
 
     @property
     def of(self) -> str:
-        """What the error refers to."""
         return super().of.replace("a cell", "a random range in a cell", 1)
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error of a range of typical error in the worst table, with probability ``level``."""
         return normal_quantile(level) * sqrt(max(self.by_table))
 
 
@@ -351,7 +345,6 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        """Choose the precisions of the components for the least error, and the variance for rho."""
         asked, objective = _asked(query, policy)
         form, bound = chosen_components(asked, policy, objective, records)
         squares = component_squares(form, policy).value
@@ -366,7 +359,6 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         return made
 
     def certify(self, policy: Policy) -> Certificate:
-        """Derive again how much the weighted components change together, and compare it with the variance held."""
         squares = component_squares(self.form, policy)
         if squares.value and not self.variance:
             raise PolicyError(NO_NOISE)
@@ -378,19 +370,15 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         return self.certified(policy, loss, squares, *sorted({*self._by_kind.values()} - {0}))
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Divide the weighted squared change of the components by twice the variance."""
         return self.form.squared_change(x, y) / (2 * self.variance) if self.variance else Fraction(0)
 
     def presence(self, x: Cell) -> Fraction:
-        """Divide the weighted square of what a record adds to the components by twice the variance."""
         return self.form.squared_weight(x) / (2 * self.variance) if self.variance else Fraction(0)
 
     def noisy(self, tables: Iterable[Integers], source: BitSource) -> Iterator[Integers]:
-        """Add Gaussian noise of the variance of each component."""
         return noisy_pieces(discrete_gaussian, self.variances, tables, source)
 
     def told(self) -> MeasuredComponents:
-        """Work out how precisely the components of the tables asked for are known."""
         # Noise of a tiny variance is almost always 0, but not exact.
         spread = {
             (weight, times): max(DISCRETE_GAUSSIAN.variance(variance), _SMALLEST) / times**2 if variance else 0.0
@@ -408,12 +396,10 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         return self.components.objective(self.best[0]) / self.best[1] - 1 if self.best else None
 
     def expected_error(self) -> NormalTablesError:
-        """Give the error of a cell, or of a range where such are asked for."""
         kind = NormalRangesError if self.asked.ranges else NormalTablesError
         return kind(self.components, self.variances, self.worst, distribution="normal, almost exactly")
 
     def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
-        """Say that no Gaussian strategy has a smaller error, where that is proved."""
         if not self.variance or self.gap is None:
             return []
         return [
@@ -422,7 +408,6 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         ]
 
     def words(self) -> str:
-        """State how many components get noise, and of which deviations in records."""
         many = sum(bool(block.weight) for block in self.form.blocks)
         weights = [block.weight for block in self.form.blocks if block.weight] or [1]
         noisy = [self.variance * self.form.largest / weight for weight in (min(weights), max(weights))]
@@ -436,7 +421,6 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Write the components that were measured, with their weights, and the variance."""
         written = {"name": self.name, "variance": str(self.variance), "measured": written_blocks(self.form)}
         if not isinstance(self.form, RowsForm):
             return written
@@ -445,7 +429,6 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the components and the variance; the certificate is derived from them, not from any claim."""
         asked, objective = _asked(query, policy)
         variance = exact(written.get("variance"), "the noise variance", error=SpecError)
         if variance < 0:

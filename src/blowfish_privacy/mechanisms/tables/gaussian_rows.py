@@ -196,20 +196,17 @@ class ComponentForm(TablesForm):
         """Count changes as they are: squares have weights of their own."""
 
     def of_data(self, block: Block, counts: Integers) -> Integers:
-        """Turn the counts of a table into rows."""
         counts = super().of_data(block, counts)
         for at, size in enumerate(counts.shape if block.weight else ()):
             counts = size * counts - counts.sum(axis=at, keepdims=True)
         return counts
 
     def answer(self, counts: Integers) -> Integers:
-        """Sum the counts of all cells down to every block, weights left out."""
         table = counts.reshape(self.domain.shape)
         rows = (self.of_data(block, self.marginal(table, block)).reshape(-1) for block in self.blocks)
         return np.concatenate([np.zeros(0, dtype=np.int64), *rows])
 
     def column(self, x: Cell) -> Sequence[int]:
-        """Return what a record adds to each row."""
         counts = np.zeros(self.domain.shape, dtype=np.int64)
         counts[x] = 1
         return self.answer(counts).tolist()
@@ -224,7 +221,6 @@ class ComponentForm(TablesForm):
         return prod([self.shape[axis] for axis in block.axes])
 
     def most_added(self) -> int:
-        """Return the cells of the largest component: no row of a record is larger, nor what it is made of."""
         return self._most_added
 
     @cached_property
@@ -232,15 +228,12 @@ class ComponentForm(TablesForm):
         return max((size for block, size in zip(self.blocks, self.sizes, strict=True) if block.weight), default=1)
 
     def squared_change(self, x: Cell, y: Cell) -> Fraction:
-        """Return the squared change of a record that moves, each row counted by its weight."""
         return self.squares(differing(x, y))
 
     def squared_weight(self, x: Cell) -> Fraction:
-        """Return the squared change of a record that comes or goes, the same for all."""
         return self.largest_squared_weight()
 
     def largest_squared_weight(self) -> Fraction:
-        """Add up prod (1 - 1/k) over all components."""
         kept = Counter[tuple[int, int]]()
         for block, same, cells in zip(self.blocks, self._contrasts, self.sizes, strict=True):
             kept[same, cells] += block.weight
@@ -300,7 +293,6 @@ class ComponentForm(TablesForm):
         return found
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        """Return the edge with the largest squared change."""
         edge, _, attained = self.largest_squares(graph)
         return edge, attained
 
@@ -408,15 +400,12 @@ class RowsForm(ComponentForm):
 
     @property
     def labels(self) -> tuple[object, ...]:
-        """What two attributes must have in common to be alike."""
         return tuple((axis, "rows") if axis in self.rows else size for axis, size in enumerate(self.shape))
 
     def times(self, block: Block) -> int:
-        """Return how many times what is told the rows of a component are."""
         return prod([self.rows[axis].times if axis in self.rows else self.shape[axis] for axis in block.axes])
 
     def of_data(self, block: Block, counts: Integers) -> Integers:
-        """Turn the counts of a table into rows."""
         counts = TablesForm.of_data(self, block, counts)
         for at, axis in enumerate(block.axes if block.weight else ()):
             size = counts.shape[at]
@@ -444,23 +433,18 @@ class RowsForm(ComponentForm):
         ]
 
     def squared_change(self, x: Cell, y: Cell) -> Fraction:
-        """Return the squared change of a record that moves, each row counted by its weight."""
         return sum(self._products(x, x)) + sum(self._products(y, y)) - 2 * sum(self._products(x, y), Fraction(0))
 
     def squared_weight(self, x: Cell) -> Fraction:
-        """Return the squared change of a record that comes or goes."""
         return sum(self._products(x, x), Fraction(0))
 
     def heaviest(self) -> Cell:
-        """Return a cell with the longest columns."""
         return tuple(self.rows[axis].heaviest if axis in self.rows else 0 for axis in range(len(self.shape)))
 
     def largest_squared_weight(self) -> Fraction:
-        """Return the squared change of the heaviest record: it is so along each axis."""
         return self.squared_weight(self.heaviest())
 
     def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        """Compare all sets of attributes that may change together, each along the longest moves."""
         moves = {axis: graph.largest_move(self.domain.names[axis]) for axis in self.rows}
         return super(RowsForm, replace(self, moves=moves)).largest_squares(graph)
 
@@ -496,7 +480,6 @@ class RowsForm(ComponentForm):
         return around * 2 * (kept * prod(norms[axis] for axis in read) - min(corners))
 
     def witness(self, x: Cell, y: Cell, changed: Axes) -> Edge:
-        """Let a record move along some axes, where its rows change most, and be where its columns are longest."""
         x, y = super().witness(x, y, changed)
         ends = [list(x), list(y)]
         for axis, rows in self.rows.items():

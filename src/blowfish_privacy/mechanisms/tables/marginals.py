@@ -278,7 +278,6 @@ class Marginals(TablesMechanism[TablesForm]):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        """Choose the tables to measure and their weights for the least error, and the scale for epsilon."""
         asked, objective = _asked(query, policy)
         blocks, ratio = chosen_blocks(asked, policy, objective)
         form = asked.of(blocks)
@@ -291,7 +290,6 @@ class Marginals(TablesMechanism[TablesForm]):
         return made
 
     def certify(self, policy: Policy) -> Certificate:
-        """Derive again how much the weighted tables change together, and divide it by the scale held."""
         sensitivity = sensitivity_of(self.form, policy)
         exact = self.exact_blocks
         if sensitivity.value and not self.scale:
@@ -303,27 +301,21 @@ class Marginals(TablesMechanism[TablesForm]):
         return self.certified(policy, loss, sensitivity, *sorted({*self.scales} - {0}))
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        """Divide the weighted change of the tables by the scale."""
         return self.form.net_change({x: 1, y: -1}) / self.scale if self.scale and x != y else Fraction(0)
 
     def presence(self, x: Cell) -> Fraction:
-        """Divide what a record adds to the tables by the scale."""
         return self.form.weight(x) / self.form.unit / self.scale if self.scale else Fraction(0)
 
     def noisy(self, tables: Iterable[Integers], source: BitSource) -> Iterator[Integers]:
-        """Add Laplace noise of the scale of each table."""
         return noisy_pieces(discrete_laplace, self.scales, tables, source)
 
     def told(self) -> Components:
-        """Work out how precisely the components of the tables asked for are known."""
         return components_of(self.form, self.scales, self.asked, counted=not self.secret_size)
 
     def expected_error(self) -> TablesError:
-        """Give the error of a cell, or of a range where such are asked for."""
         return error_of(self.components, self.scales, worst=self.worst)
 
     def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
-        """Say what the noise means for a whole record, and how near to the best possible the plan is."""
         said: list[str] = []
         if full_domain is not None and not is_differential_privacy(policy):
             said.append(
@@ -339,7 +331,6 @@ class Marginals(TablesMechanism[TablesForm]):
         return said
 
     def words(self) -> str:
-        """State how many tables get noise of which scales."""
         held = zip(self.scales, self.form.blocks, strict=True)
         noisy = sorted({scale / block.spacing for scale, block in held if scale})
         exact = sum(not block.weight for block in self.form.blocks)
@@ -352,12 +343,10 @@ class Marginals(TablesMechanism[TablesForm]):
         return f"{said}{free}; all tables asked for are estimated from these together, and agree."
 
     def to_document(self) -> dict[str, Any]:
-        """Write the tables that were measured, with their signs and weights, and the scale."""
         return {"name": self.name, "scale": str(self.scale), "measured": written_blocks(self.form)}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        """Read the tables and the scale; the certificate is derived from them, not from what the document claims."""
         asked, objective = _asked(query, policy)
         scale = exact(written.get("scale"), "the noise scale", error=SpecError)
         if scale < 0:

@@ -232,7 +232,6 @@ class RangeComponents(Components):
         return {n: block for group in self.groups for n, block in zip(group.numbers, group.members, strict=True)}
 
     def estimate(self, measured: Sequence[npt.NDArray[Any]], records: int | None) -> Estimates:
-        """Return the estimate of every component, given the noisy tables in the order they were measured in."""
         return super().estimate([group.counts(measured, records, self._measured) for group in self.groups], records)
 
     def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
@@ -254,14 +253,12 @@ class RangeComponents(Components):
                 yield component, 2 ** len(group.block.signs) / (plain * spread)
 
     def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
-        """Return the variance of a cell of a table, the largest where they differ, or of a sum of chosen cells."""
         if self.read.isdisjoint(axes):
             return super().variance(axes, chosen)
         return float(self.cell_variances(axes).max()) if chosen is None else self._of_sum(axes, chosen)
 
     @cached_property
     def table_variances(self) -> tuple[float, ...]:
-        """The mean squared error of a random range in a cell of each table, or of a cell where no ranges are asked."""
         return tuple(
             self.variance(axes) if self.ranges.isdisjoint(axes) else self.range_variance(axes) for axes in self.tables
         )
@@ -288,7 +285,6 @@ class RangeComponents(Components):
             yield number, precise, [(first, second, float(value)) for first, second, value in pairs]
 
     def cell_variances(self, axes: Axes) -> Floats:
-        """Return the variance of every cell of a table."""
         if self.read.isdisjoint(axes):
             return super().cell_variances(axes)
 
@@ -427,11 +423,9 @@ class RangesError(TablesError):
 
     @property
     def of(self) -> str:
-        """What the error refers to."""
         return super().of.replace("a cell", "a random range in a cell", 1)
 
     def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error of a random range in the worst table that holds with probability ``level``."""
         worst = max(range(len(self.by_table)), key=lambda number: self.by_table[number])
         axes = self.components.tables[worst]
         if self.components.ranges.isdisjoint(axes):

@@ -164,19 +164,15 @@ class TablesMechanism(Mechanism, Generic[Measured]):
 
     @property
     def rows(self) -> int:
-        """The numbers of all blocks."""
         return self.form.outputs
 
     def tables(self, query: Query) -> AttributeSets:
-        """Return the sets of attributes that are measured."""
         return [self.form.asked_of_data(blocks[0]) for blocks in counted_once(self.form.blocks)]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
-        """Ask for the counts of every table that is measured, in one scan, and add noise to each."""
         return np.concatenate([_NOTHING, *self.pieces(aggregates, source)])
 
     def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
-        """Ask for one table after the other, and add noise to as many at a time as are drawn at once."""
         several = counted_once(self.form.blocks)
         counts = zip(
             several, aggregates.tables([self.form.asked_of_data(blocks[0]) for blocks in several]), strict=True
@@ -194,7 +190,6 @@ class TablesMechanism(Mechanism, Generic[Measured]):
             raise DataError("the answers may be too large for 64-bit arithmetic.")
 
     def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
-        """Sum the counts of all cells down to what is measured, and add noise."""
         self._check_size(counts)
         return np.concatenate([_NOTHING, *self.noisy(self.measured(self.form.answer(counts)), source)])
 
@@ -210,7 +205,6 @@ class TablesMechanism(Mechanism, Generic[Measured]):
             yield noisy[place].reshape(self.form.shape_of(block))
 
     def fits(self, noisy: Integers) -> bool:
-        """Say whether a document's values can be what was drawn: counts without noise are counts of the same people."""
         if not super().fits(noisy):
             return False
         exact = [noisy[place] for block, place in zip(self.form.blocks, self.places, strict=True) if not block.weight]
@@ -224,7 +218,6 @@ class TablesMechanism(Mechanism, Generic[Measured]):
         return [self.components.table(found, tuple(sorted(axes))) for axes in self.components.tables]
 
     def parts(self) -> list[tuple[str, int, float]]:
-        """List the tables asked for, each with its number of cells and the typical error of one, or of a range."""
         names = self.form.names
         titles = (" x ".join(names[axis] for axis in block.axes) for block in self.asked.blocks)
         errors = map(sqrt, self.expected_error().by_table)
@@ -232,7 +225,6 @@ class TablesMechanism(Mechanism, Generic[Measured]):
 
     @property
     def notices(self) -> list[str]:
-        """A warning of tables so large that most cells are noise."""
         large = max(self.asked.sizes)
         return [f"A table of {large:,} cells is large: in most cells there will be nothing but noise."] * (
             large > _MANY_CELLS
@@ -244,7 +236,6 @@ class TablesMechanism(Mechanism, Generic[Measured]):
         return [block for block in self.form.blocks if not block.weight]
 
     def without_noise(self) -> str | None:
-        """Name the tables that are exact, unless all are."""
         exact = self.exact_blocks
         if not exact or len(exact) == len(self.form.blocks):
             return None
