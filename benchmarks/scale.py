@@ -40,8 +40,8 @@ from sqlglot import exp
 
 import blowfish_privacy as bp
 from blowfish_privacy import results
+from blowfish_privacy.engines.sql.cells import Layout
 from blowfish_privacy.engines.sql.counts import counts_query, plain_counts_query
-from blowfish_privacy.engines.sql.positions import Layout
 from blowfish_privacy.engines.sql.table import TableEngine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -158,9 +158,10 @@ def test_errors_of_rows_are_replaced(spark: Session) -> None:
 
 
 def test_domain_tables_are_broadcast(spark: Session) -> None:
+    from blowfish_privacy.engines.engine import ColumnType
+    from blowfish_privacy.engines.sql.cells import Layout
     from blowfish_privacy.engines.sql.counts import counts_query
-    from blowfish_privacy.engines.sql.expressions import SPARK, ColumnType
-    from blowfish_privacy.engines.sql.positions import Layout
+    from blowfish_privacy.engines.sql.expressions import SPARK
 
     column(spark, "STRING", "a").withColumnRenamed("x", "c0").createOrReplaceTempView("source")
     query = counts_query([ColumnType("text")], Layout(Domain(x=Categorical(["a", "b"]))), SPARK)

@@ -22,7 +22,6 @@ from blowfish_privacy.cli.output import (
     print_json,
     read_document,
 )
-from blowfish_privacy.cli.release import ReleaseFiles
 from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import BlowfishError, LedgerError, SpecError
 from blowfish_privacy.ledger import Entry, Ledger, Report
@@ -31,7 +30,15 @@ from blowfish_privacy.release import document, reading, verification
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.release.verification import Product, Released, examine_product, read_product
 from blowfish_privacy.results import Result, from_text, load
-from blowfish_privacy.results.files import DOCUMENT, FilesBeside, content_of, documents_in, files_beside, stem_of
+from blowfish_privacy.results.files import (
+    DOCUMENT,
+    FilesBeside,
+    ReleaseFiles,
+    content_of,
+    documents_in,
+    files_beside,
+    stem_of,
+)
 from blowfish_privacy.results.pictures.figure import drawn_from, ending_of
 from blowfish_privacy.statements.card import make_card, to_readers
 from blowfish_privacy.statements.card_page import Card, card_view, is_card, is_card_view, markdown, page

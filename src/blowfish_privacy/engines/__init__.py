@@ -11,7 +11,7 @@ from blowfish_privacy.engines.engine import (
     located,
     open_engine,
 )
-from blowfish_privacy.engines.sql.positions import check_countable
+from blowfish_privacy.engines.sql.cells import check_countable
 
 __all__ = [
     "Column",

@@ -35,7 +35,7 @@ BEYOND_A_SCHEMA = {
         r"is not a whole number|numbers to add up|chooses no value|is not one bin|cells; (.* is )?the most",
         r"joins a value|there cannot be .* clusters|same within each group|groups, got|selects no value",
         r"names an unknown|add_remove|has no value for|there is no level|values; an attribute of synthetic",
-        r"one value only|records do not have|would (be kept|cut)|is one day of",
+        r"one value only|records do not have|would (be kept|cut)|is one day of|is not a date",
         r"name(s)? an attribute twice|asked for twice|a workload is",
     ),
     "names are compared with each other: the tree of a hierarchy": (

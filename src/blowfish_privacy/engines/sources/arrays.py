@@ -12,7 +12,7 @@ from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, Reco
 from blowfish_privacy.aggregates.aggregates import involved
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.engine import ColumnCheck, DataCheck, Progress, reported
-from blowfish_privacy.engines.sql.positions import check_countable
+from blowfish_privacy.engines.sql.cells import check_countable
 from blowfish_privacy.errors import DataError
 
 Column: TypeAlias = Callable[[], npt.NDArray[Any]]

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from blowfish_privacy.engines.engine import UNPARSED, ColumnType
 from blowfish_privacy.engines.sources.sources import (
     ATTACHED,
     Choice,
@@ -24,7 +25,6 @@ from blowfish_privacy.engines.sources.sources import (
     check_width,
     shielded,
 )
-from blowfish_privacy.engines.sql.expressions import UNPARSED, ColumnType
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.limits import HEADER_BYTES
 from blowfish_privacy.support.postgresql import refuse_address

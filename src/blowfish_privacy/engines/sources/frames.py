@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
+from blowfish_privacy.engines.engine import ColumnType
 from blowfish_privacy.engines.sources.sources import (
     DIALECT,
     Choice,
@@ -22,7 +23,6 @@ from blowfish_privacy.engines.sources.sources import (
     column_type,
     numbered,
 )
-from blowfish_privacy.engines.sql.expressions import ColumnType
 from blowfish_privacy.engines.sql.rows import SOURCE
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from blowfish_privacy.engines.engine import NUMERIC, ColumnType
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, numbered
-from blowfish_privacy.engines.sql.expressions import NUMERIC, POSTGRES, ColumnType
+from blowfish_privacy.engines.sql.expressions import POSTGRES
 from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.postgresql import Address, driver

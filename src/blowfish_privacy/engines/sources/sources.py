@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from sqlglot import exp
 
-from blowfish_privacy.engines.sql.expressions import DUCKDB, ColumnType, Dialect
+from blowfish_privacy.engines.engine import ColumnType
+from blowfish_privacy.engines.sql.expressions import DUCKDB, Dialect
 from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import BlowfishError, DataError
 from blowfish_privacy.support.files import PrivateFolder

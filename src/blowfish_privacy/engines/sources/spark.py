@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from blowfish_privacy.engines.engine import ColumnType
 from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, interruptible
-from blowfish_privacy.engines.sql.expressions import SPARK, ColumnType
+from blowfish_privacy.engines.sql.expressions import SPARK
 from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.files import PrivateFolder

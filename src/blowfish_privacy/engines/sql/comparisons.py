@@ -20,9 +20,9 @@ from sqlglot import exp
 from blowfish_privacy.domain import Binned, Date, Decimal, Integer, Marks
 from blowfish_privacy.domain.attribute import ERROR
 from blowfish_privacy.domain.date import DATE_LENGTHS, DATE_PATTERN
+from blowfish_privacy.engines.engine import ColumnType
 from blowfish_privacy.engines.sql.expressions import (
     DUCKDB,
-    ColumnType,
     Dialect,
     divided,
     double,

@@ -19,11 +19,11 @@ from sqlglot import exp
 
 from blowfish_privacy.aggregates.aggregates import Names, Positions, narrow, record_tables
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.engines.engine import Progress, between, reported
+from blowfish_privacy.engines.engine import ColumnType, Progress, between, reported
 from blowfish_privacy.engines.sources.sources import Opened
+from blowfish_privacy.engines.sql.cells import MOST_TOGETHER, Layout, table_size
 from blowfish_privacy.engines.sql.expressions import (
     DUCKDB,
-    ColumnType,
     Dialect,
     column,
     every,
@@ -33,7 +33,7 @@ from blowfish_privacy.engines.sql.expressions import (
     rows_counted,
     summed,
 )
-from blowfish_privacy.engines.sql.positions import MOST_TOGETHER, NARROW, Layout, Verdicts, table_size
+from blowfish_privacy.engines.sql.positions import NARROW, Verdicts
 from blowfish_privacy.engines.sql.rows import Field, guarded_positions, joined, positions_query, read, source
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.arrays import Integers

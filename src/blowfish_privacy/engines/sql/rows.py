@@ -15,18 +15,11 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Decimal, Integer
+from blowfish_privacy.engines.engine import ColumnType
+from blowfish_privacy.engines.sql.cells import PROBLEMS
 from blowfish_privacy.engines.sql.comparisons import WRITTEN, Lookup, Value, parsed_date
-from blowfish_privacy.engines.sql.expressions import (
-    DUCKDB,
-    ColumnType,
-    Dialect,
-    column,
-    identifier,
-    nested,
-    number,
-    summed,
-)
-from blowfish_privacy.engines.sql.positions import NARROW, PROBLEMS, Placement, Verdicts, placement
+from blowfish_privacy.engines.sql.expressions import DUCKDB, Dialect, column, identifier, nested, number, summed
+from blowfish_privacy.engines.sql.positions import NARROW, Placement, Verdicts, placement
 
 # Reading the text of a CSV file as what the declaration says, and as nothing else.
 #

@@ -17,9 +17,10 @@ from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, Axis, Decay, Lattice, Run
 from blowfish_privacy.domain import Domain
+from blowfish_privacy.engines.engine import ColumnType
+from blowfish_privacy.engines.sql.cells import raise_problems
 from blowfish_privacy.engines.sql.expressions import (
     DUCKDB,
-    ColumnType,
     Dialect,
     clipped,
     column,
@@ -35,7 +36,7 @@ from blowfish_privacy.engines.sql.expressions import (
     summed,
     times,
 )
-from blowfish_privacy.engines.sql.positions import NARROW, raise_problems
+from blowfish_privacy.engines.sql.positions import NARROW
 from blowfish_privacy.engines.sql.rows import guarded_positions, positions_query, problem_code
 from blowfish_privacy.support.arrays import Integers
 

@@ -18,30 +18,23 @@ from blowfish_privacy.aggregates.aggregates import Names, involved, marginals, m
 from blowfish_privacy.domain import Attribute, Categorical, Date, Domain, Integer, Numeric
 from blowfish_privacy.domain.date import DATE_PATTERN
 from blowfish_privacy.domain.numbers import DATES_HINT, DECIMALS_HINT
-from blowfish_privacy.engines.engine import ColumnCheck, DataCheck, Progress, near_columns, watched
-from blowfish_privacy.engines.sources.sources import Answer, Choice, Opened, Source, shielded
-from blowfish_privacy.engines.sql.counts import RecordScan, counts_query, marginals_query, plain_counts_query, spread
-from blowfish_privacy.engines.sql.expressions import (
+from blowfish_privacy.engines.engine import (
     MOST_PLACES,
+    ColumnCheck,
     ColumnType,
+    DataCheck,
     Kind,
+    Progress,
     accepts,
-    column,
-    nested,
-    number,
-    rows_counted,
+    near_columns,
     wanted,
+    watched,
 )
-from blowfish_privacy.engines.sql.positions import (
-    MALFORMED,
-    OUTSIDE,
-    PROBLEMS,
-    Layout,
-    Verdicts,
-    check_countable,
-    data_problem,
-    many,
-)
+from blowfish_privacy.engines.sources.sources import Answer, Choice, Opened, Source, shielded
+from blowfish_privacy.engines.sql.cells import MALFORMED, OUTSIDE, PROBLEMS, Layout, check_countable, data_problem, many
+from blowfish_privacy.engines.sql.counts import RecordScan, counts_query, marginals_query, plain_counts_query, spread
+from blowfish_privacy.engines.sql.expressions import column, nested, number, rows_counted
+from blowfish_privacy.engines.sql.positions import Verdicts
 from blowfish_privacy.engines.sql.rows import Field, check_query, joined, needs_parsing, read, source
 from blowfish_privacy.engines.sql.sums import assignment_query, assignment_sums, lattice_query, lattice_sums
 from blowfish_privacy.errors import DataError
