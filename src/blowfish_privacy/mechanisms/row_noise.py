@@ -11,15 +11,23 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.noise import BitSource, checked_scale, checked_variance, discrete_gaussian, discrete_laplace
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
-from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of, squared_sensitivity
+from blowfish_privacy.privacy.sensitivity import (
+    Sensitivity,
+    sensitivity_by_class,
+    sensitivity_of,
+    squared_by_class,
+    squared_sensitivity,
+)
 from blowfish_privacy.queries import LinearForm
-from blowfish_privacy.support.exact import rounded
+from blowfish_privacy.support.exact import about, rounded
 
 
 class RowNoise(ABC):
@@ -49,8 +57,24 @@ class RowNoise(ABC):
         """Derive how much a linear form changes between neighbours, counted as the noise counts it."""
 
     @abstractmethod
+    def by_class(self, form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
+        """Derive how much a linear form changes along the secret pairs of each class, counted alike."""
+
+    @abstractmethod
+    def moved(self, form: LinearForm, x: Cell, y: Cell) -> Fraction:
+        """Return how much a linear form changes when a record moves, counted alike."""
+
+    @abstractmethod
+    def weighed(self, form: LinearForm, x: Cell) -> Fraction:
+        """Return how much a linear form changes when a record comes or goes, counted alike."""
+
+    @abstractmethod
     def words(self, scale: Fraction, unit: int) -> str:
         """Say how large the noise is on rows that count in parts of a record."""
+
+    @abstractmethod
+    def described(self, scale: Fraction, unit: Fraction) -> str:
+        """Name the law of the noise, and how large it is in units."""
 
     @abstractmethod
     def _ratio(self, change: Fraction, scale: Fraction) -> Fraction:
@@ -92,8 +116,20 @@ class LaplaceRows(RowNoise):
     def sensitivity(self, form: LinearForm, policy: Policy) -> Sensitivity:
         return sensitivity_of(form, policy)
 
+    def by_class(self, form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
+        return sensitivity_by_class(form, policy, largest)
+
+    def moved(self, form: LinearForm, x: Cell, y: Cell) -> Fraction:
+        return form.change(x, y)
+
+    def weighed(self, form: LinearForm, x: Cell) -> Fraction:
+        return form.weight(x)
+
     def words(self, scale: Fraction, unit: int) -> str:
         return f"scale {rounded(scale)}"
+
+    def described(self, scale: Fraction, unit: Fraction) -> str:
+        return f"Laplace noise of scale {rounded(scale * unit)}"
 
     def _ratio(self, change: Fraction, scale: Fraction) -> Fraction:
         return change / scale
@@ -120,8 +156,20 @@ class GaussianRows(RowNoise):
     def sensitivity(self, form: LinearForm, policy: Policy) -> Sensitivity:
         return squared_sensitivity(form, policy)
 
+    def by_class(self, form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
+        return squared_by_class(form, policy, largest)
+
+    def moved(self, form: LinearForm, x: Cell, y: Cell) -> Fraction:
+        return form.squared_change(x, y)
+
+    def weighed(self, form: LinearForm, x: Cell) -> Fraction:
+        return form.squared_weight(x)
+
     def words(self, scale: Fraction, unit: int) -> str:
         return f"standard deviation {sqrt(scale) / unit:.4g}"
+
+    def described(self, scale: Fraction, unit: Fraction) -> str:
+        return f"Gaussian noise of standard deviation {about(sqrt(scale) * float(unit))}"
 
     def _ratio(self, change: Fraction, scale: Fraction) -> Fraction:
         return change / (2 * scale)
