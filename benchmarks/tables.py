@@ -22,7 +22,7 @@ import numpy as np
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import GaussianMarginals
-from blowfish_privacy.mechanisms.tables.planning import Problem, Wanted, best_design
+from blowfish_privacy.mechanisms.tables.planning import PlanningProblem, WantedTables, best_design
 from blowfish_privacy.mechanisms.tables.shapes import lattice, measurements
 from blowfish_privacy.privacy.measure import rho_of
 from blowfish_privacy.privacy.sensitivity import Norm
@@ -37,35 +37,35 @@ SECRETS = {"full": bp.FullDomain(), "attributes": bp.Attributes(), "add-remove":
 STRONGER = "bounded differential privacy, which protects whole records: a stronger promise than attribute secrets"
 
 
-def wanted(sizes: Sequence[int], ways: Sequence[int], objective: str, secrets: str) -> Wanted:
+def wanted(sizes: Sequence[int], ways: Sequence[int], objective: str, secrets: str) -> WantedTables:
     """Ask for all tables of so many attributes."""
     axes = range(len(sizes))
     tables = tuple(chain.from_iterable(combinations(axes, count) for count in ways))
     changed = (frozenset(axes),) if secrets == "full" else tuple(frozenset({axis}) for axis in axes)
-    return Wanted(tuple(sizes), tables, "worst" if objective == "worst" else "mean", changed, presence=False)
+    return WantedTables(tuple(sizes), tables, "worst" if objective == "worst" else "mean", changed, presence=False)
 
 
-def timed(asked: Wanted, norm: Norm) -> tuple[float, float, float]:
+def timed(asked: WantedTables, norm: Norm) -> tuple[float, float, float]:
     """Return seconds, error and gap of a plan."""
     start = perf_counter()
     design = best_design(asked, norm)
     return perf_counter() - start, sqrt(design.objective), design.objective / design.bound - 1
 
 
-def each_alone(asked: Wanted) -> float:
+def each_alone(asked: WantedTables) -> float:
     """Return the error where every table has the same noise and is left as it is."""
     loss = max(sum(2 for table in asked.tables if changed & set(table)) for changed in asked.changed)
     return sqrt(2) * loss
 
 
-def weighted_marginals(asked: Wanted) -> float:
+def weighted_marginals(asked: WantedTables) -> float:
     """Return the error of HDMM's way with marginals: the best weights on all tables within those asked for."""
     arranged = lattice(asked)
     listed = [(shape, ()) for shape in arranged.components]
     shares = arranged.importance
     if shares is None:
         shares = np.full(len(arranged.tables), 1 / len(arranged.tables))
-    problem = Problem(arranged, measurements(arranged, listed))
+    problem = PlanningProblem(arranged, measurements(arranged, listed))
     starts = (np.ones(len(listed)), np.array([float(shape in arranged.tables) for shape, _ in listed]))
     return sqrt(min(problem.settle(start, shares).objective for start in starts))
 

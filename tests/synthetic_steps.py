@@ -12,7 +12,7 @@ import pytest
 
 from blowfish_privacy.aggregates import TableAggregates
 from blowfish_privacy.mechanisms.synthetic import rounds
-from blowfish_privacy.mechanisms.synthetic.looks import Choice, Look
+from blowfish_privacy.mechanisms.synthetic.looks import Look, TableChoice
 from blowfish_privacy.testing.oracle import ABSENT
 
 
@@ -31,7 +31,7 @@ class Run:
     """Everything that was drawn from data, in its order."""
 
     numbers: np.ndarray
-    steps: list[Choice | Look]
+    steps: list[TableChoice | Look]
     exact: dict[tuple[int, ...], np.ndarray]
     selections: list[Selection] = field(default_factory=list)
 

@@ -22,7 +22,7 @@ from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic import rounds
 from blowfish_privacy.mechanisms.synthetic.approach import PAIRS, TREE
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.looks import Choice, Look, encoded
+from blowfish_privacy.mechanisms.synthetic.looks import Look, TableChoice, encoded
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.testing.oracle import TOLERANCE, neighbours, renyi_divergence
 from blowfish_privacy.testing.seeded import SeededSource
@@ -74,7 +74,7 @@ def losses(mechanism, pairs, before, after, order):
     """What each step loses between two tables that differ along a class of pairs (None: several), and its charges."""
     selections = iter(zip(before.selections, after.selections, strict=True))
     for step in before.steps:
-        if isinstance(step, Choice):
+        if isinstance(step, TableChoice):
             pair = next(selections)
             costs = Costs(mechanism.scope.policy, mechanism.domain, mechanism.tariff)
             told = {costs.classes[number] for number in step.classes}
@@ -260,7 +260,7 @@ def test_a_transcript_with_less_noise_than_its_limits_allow_is_not_read(name):
         if isinstance(step, Look):
             weaker = Look(step.axes, step.scale / 4, step.noisy)
         else:
-            weaker = Choice(8 * step.coefficient, step.classes)
+            weaker = TableChoice(8 * step.coefficient, step.classes)
         assert not mechanism.fits(encoded([*steps[:place], weaker, *steps[place + 1 :]]))
         if isinstance(step, Look):
             assert not mechanism.fits(encoded([*steps[:place], Look(step.axes, Fraction(0), step.noisy)]))

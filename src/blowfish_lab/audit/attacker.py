@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
-from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid, Blocks
+from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid, SquareBlocks
 from blowfish_privacy.mechanisms.synthetic.looks import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
@@ -143,7 +143,7 @@ def _mesh(mechanism: SoftMesh, tables: tuple[Remembered, ...]) -> Follow:
 
 def _blocks(mechanism: AdaptiveGrid, tables: tuple[Remembered, ...]) -> Follow:
     rows, columns = mechanism.form.domain.shape
-    blocks, scales = Blocks((rows, columns), mechanism.side), mechanism.scales
+    blocks, scales = SquareBlocks((rows, columns), mechanism.side), mechanism.scales
     counts = [table.counts()[0].reshape(rows, columns) for table in tables]
 
     def follow(row: Numbers) -> Followed:

@@ -53,7 +53,7 @@ class Attacked:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AttackComparison:
     """The attack on a chain of some length: on plain differential privacy, and on the policy that names the sums."""
 
     cells: int
@@ -123,14 +123,14 @@ def attacked(mechanism: Mechanism, counts: Counts, *, runs: int, source: BitSour
     )
 
 
-def compare(cells: int, epsilon: Any, *, runs: int, source: BitSource) -> Comparison:
+def compare(cells: int, epsilon: Any, *, runs: int, source: BitSource) -> AttackComparison:
     """Attack both ways of adding noise on a synthetic chain."""
     counts = synthetic_counts(cells)
     plain, known = (
         attacked(mechanism_for(policy, epsilon), counts, runs=runs, source=source)
         for policy in (plain_policy(cells), chain_policy(cells))
     )
-    return Comparison(cells, plain, known)
+    return AttackComparison(cells, plain, known)
 
 
 def _root_mean_square(errors: npt.NDArray[Any]) -> float:
@@ -142,7 +142,7 @@ def _root_mean_square(errors: npt.NDArray[Any]) -> float:
 _RECOVERED = 0.5
 
 
-def draw_averaging_attack(comparisons: Sequence[Comparison]) -> Any:
+def draw_averaging_attack(comparisons: Sequence[AttackComparison]) -> Any:
     """Draw the attacker's error against the number of cells: lines are what theory expects, marks were measured."""
     figure, axes = start_figure(8, 5)
     cells = [row.cells for row in comparisons]

@@ -431,7 +431,7 @@ _AT_ONCE = 50
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FileOutcome:
     """What became of a file: one word, what is wrong with that (or nothing), and what it took."""
 
     number: int
@@ -523,15 +523,15 @@ def _in_child(work: Callable[[], str], writing: int) -> None:
     os._exit(0)
 
 
-def examine_many(first: int, number: int, seed: int, corpus: Sequence[dict[str, Any]] = CORPUS) -> list[Outcome]:
+def examine_many(first: int, number: int, seed: int, corpus: Sequence[dict[str, Any]] = CORPUS) -> list[FileOutcome]:
     """Examine several files in turn."""
-    outcomes: list[Outcome] = []
+    outcomes: list[FileOutcome] = []
     with TemporaryDirectory(prefix="blowfish-files-") as folder:
         path = Path(folder) / "policy.yaml"
         _load_libraries(path)
         for index in range(first, first + number):
             path.write_bytes(mutated_file(seed, index, corpus))
-            outcomes.append(Outcome(index, *bounded(lambda: examine(path))))
+            outcomes.append(FileOutcome(index, *bounded(lambda: examine(path))))
     return outcomes
 
 
@@ -550,7 +550,7 @@ def _load_libraries(path: Path) -> None:
     gc.freeze()
 
 
-def report(outcomes: Sequence[Outcome]) -> str:
+def report(outcomes: Sequence[FileOutcome]) -> str:
     """Count the outcomes, and state the most time and memory that one file took."""
     lines = [f"{count:8,} {word}" for word, count in Counter(each.word for each in outcomes).most_common()]
     slowest, largest = max(outcomes, key=lambda each: each.seconds), max(outcomes, key=lambda each: each.bytes)
@@ -579,7 +579,7 @@ def main(instances: int, seed: int, first: int, workers: int, only: int | None, 
         return
     last = first + instances
     tasks = [(start, min(_AT_ONCE, last - start), seed, corpus) for start in range(first, last, _AT_ONCE)]
-    collected: list[Outcome] = []
+    collected: list[FileOutcome] = []
     with (
         closing(finished(examine_many, tasks, workers)) as done,
         click.progressbar(length=instances, label="Files", file=sys.stderr) as bar,

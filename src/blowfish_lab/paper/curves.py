@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_lab.paper.figure import OURS, PUBLISHED, Figure, Measured, Point, Row, Run, are_numbers
+from blowfish_lab.paper.figure import OURS, PUBLISHED, Figure, FigureRun, Measured, Point, Row, are_numbers
 from blowfish_privacy.support.arrays import Floats
 
 FULL = "full domain"
@@ -39,7 +39,7 @@ class Curves(Figure):
     """What the policies' names say."""
 
     @abstractmethod
-    def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
+    def repeated(self, method: str, policy: str, epsilon: str, run: FigureRun) -> Floats:
         """Return the error of every repeat."""
 
     @property
@@ -51,10 +51,10 @@ class Curves(Figure):
     def published(self, policy: str, epsilon: str) -> float | None:
         """Return the value read off the paper's figure, where it can be read."""
 
-    def points(self, run: Run) -> list[Point]:
+    def points(self, run: FigureRun) -> list[Point]:
         return [(m, p, e) for m in self.methods for p in self.policies for e in run.epsilons]
 
-    def measure(self, point: Point, run: Run) -> Measured:
+    def measure(self, point: Point, run: FigureRun) -> Measured:
         method, policy, epsilon = point
         errors = self.repeated(method, policy, epsilon, run)
         lower, upper = np.quantile(errors, (0.25, 0.75))
@@ -71,7 +71,7 @@ class Curves(Figure):
         """Name the policy under which everything is secret, on the same data."""
         return FULL
 
-    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+    def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
         made: list[Row] = []
         for policy in self.policies:
             for epsilon in run.epsilons:
@@ -85,7 +85,7 @@ class Curves(Figure):
                 made.append(row)
         return made
 
-    def picture(self, rows: list[Row], run: Run) -> Any:
+    def picture(self, rows: list[Row], run: FigureRun) -> Any:
         from blowfish_lab.paper.figure import Panel, draw_panels
 
         panels = [Panel(policy, [row for row in rows if row["policy"] == policy]) for policy in self.policies]
@@ -99,14 +99,14 @@ class Curves(Figure):
         count = f"{len(published)} published values, made of {self.read} numbers that were read off this figure"
         return [f"Published / ours: {span(published)} ({count})."]
 
-    def caption(self, rows: list[Row], run: Run) -> str:
+    def caption(self, rows: list[Row], run: FigureRun) -> str:
         """Say below the picture how often was measured, and what else the reader must know."""
         many = sorted({row["repeats"] for row in rows})
         measured = f"Means of {' to '.join(map(str, many))} repeats, with their quartiles."
         quick = ["A QUICK run: fewer values of epsilon and fewer repeats than the paper's."] if run.quick else []
         return " ".join([self.meaning, measured, *quick, *_MECHANISMS, *self.drawn_notes(run)])
 
-    def drawn_notes(self, run: Run) -> list[str]:
+    def drawn_notes(self, run: FigureRun) -> list[str]:
         """Say what the reader of the picture must know; the table may have more to explain."""
         return self.notes(run)
 

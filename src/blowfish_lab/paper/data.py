@@ -21,7 +21,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_lab.paper.figure import Run
+from blowfish_lab.paper.figure import FigureRun
 from blowfish_privacy.aggregates import Aggregates, RecordAggregates, TableAggregates
 from blowfish_privacy.domain import Binned, Domain, Integer
 from blowfish_privacy.errors import DataError
@@ -36,7 +36,7 @@ MOST_IN_A_CELL = 10**7
 _ADULT_RECORDS, _TWEETS, _SIDE = 48_842, 193_563, 256
 
 
-def fingerprints(run: Run, names: Iterable[str]) -> dict[str, str]:
+def fingerprints(run: FigureRun, names: Iterable[str]) -> dict[str, str]:
     """Return size and hash of data files, by name; stand-ins have none."""
     if run.data is None:
         return {}
@@ -49,7 +49,7 @@ def fingerprints(run: Run, names: Iterable[str]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=8)
-def capital_loss(run: Run) -> Integers:
+def capital_loss(run: FigureRun) -> Integers:
     """Count the records of every capital loss, 0 to 4356."""
     if run.data is None:
         return _synthetic_losses()
@@ -60,7 +60,7 @@ def capital_loss(run: Run) -> Integers:
 
 
 @lru_cache(maxsize=8)
-def tweets(run: Run) -> Integers:
+def tweets(run: FigureRun) -> Integers:
     """Count tweets on a grid: longitude from west to east, then latitude from south to north."""
     if run.data is None:
         return _synthetic_tweets()
@@ -74,7 +74,7 @@ def tweets(run: Run) -> Integers:
 
 
 @lru_cache(maxsize=8)
-def skin(run: Run) -> Integers:
+def skin(run: FigureRun) -> Integers:
     """Return blue, green and red of every record."""
     if run.data is None:
         return _synthetic_skin()
@@ -132,7 +132,7 @@ _HOLDS = {
 }
 
 
-def _file(run: Run, name: str) -> Path:
+def _file(run: FigureRun, name: str) -> Path:
     path = Path(run.data or ".") / name
     if not path.is_file():
         raise DataError(f"{path} does not exist.", hint="leave --data out for synthetic stand-ins.")
@@ -230,7 +230,7 @@ class ClusteringData:
 
 
 @lru_cache(maxsize=8)
-def clustering_data(name: str, run: Run) -> ClusteringData:
+def clustering_data(name: str, run: FigureRun) -> ClusteringData:
     """Load one of the data sets: twitter, skin, skin10, skin01, synthetic."""
     if name == "twitter":
         counts = tweets(run)

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from blowfish_lab.audit.averaging import Attacked, Comparison, compare
-from blowfish_lab.paper.figure import Figure, Measured, Point, Row, Run, are_numbers, is_number
+from blowfish_lab.audit.averaging import AttackComparison, Attacked, compare
+from blowfish_lab.paper.figure import Figure, FigureRun, Measured, Point, Row, are_numbers, is_number
 from blowfish_privacy.domain import Categorical, Cell, Domain, Integer
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.graphs import Attributes, DistanceThreshold, FullDomain
@@ -64,10 +64,10 @@ class Examples(Figure):
     def examples(self) -> list[Example]:
         """List the examples."""
 
-    def points(self, run: Run) -> list[Point]:
+    def points(self, run: FigureRun) -> list[Point]:
         return [(example.words,) for example in self.examples()]
 
-    def measure(self, point: Point, run: Run) -> Measured:
+    def measure(self, point: Point, run: FigureRun) -> Measured:
         example = next(each for each in self.examples() if each.words == point[0])
         measured: Measured = {"bound": policy_graph(example.policy("secret-moves")).bound}
         checked: list[str] = []
@@ -95,7 +95,7 @@ class Examples(Figure):
     def units(self) -> str:
         return "Sensitivities: the largest sum of changes of all counts of the histogram, in records."
 
-    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+    def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
         made: list[Row] = []
         for example in self.examples():
             point = measured[example.words,]
@@ -113,7 +113,7 @@ class Examples(Figure):
             )
         return made
 
-    def picture(self, rows: list[Row], run: Run) -> Any:
+    def picture(self, rows: list[Row], run: FigureRun) -> Any:
         from blowfish_lab.paper.figure import draw_bars
 
         columns = {PRINTED: "tab:red", ALONG: "tab:blue", ANYWHERE: "tab:cyan"}
@@ -186,12 +186,12 @@ class PolicyGraphExample(Examples):
         options = {"domain": domain, "secrets": FullDomain(), "known": [KnownMarginal("A1", "A2")]}
         return [Example("marginal of A1 and A2 known, all pairs secret", 8, "section 8", options)]
 
-    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+    def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
         graph = policy_graph(self.examples()[0].policy("secret-moves"))
         printed = {"alpha, printed": 4, "alpha": graph.alpha, "xi, printed": 1, "xi": graph.xi}
         return [{**row, **printed} for row in super().rows(measured, run)]
 
-    def picture(self, rows: list[Row], run: Run) -> Any:
+    def picture(self, rows: list[Row], run: FigureRun) -> Any:
         from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 
         return draw_policy_graph(self.examples()[0].policy("secret-moves"))
@@ -220,7 +220,7 @@ class RectanglesExample(Examples):
             _line("0 to 5, counts of {0, 1} and {4, 5}", 4, 6, [(0, 1), (4, 5)]),
         ]
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         return ["Theta = 1: values next to each other are secret pairs."]
 
 
@@ -249,10 +249,10 @@ class AveragingExample(Figure):
     name = "averaging"
     title = "The averaging attack on known sums of adjacent cells (synthetic counts)"
 
-    def points(self, run: Run) -> list[Point]:
+    def points(self, run: FigureRun) -> list[Point]:
         return [(str(cells),) for cells in (_CELLS[::2] if run.quick else _CELLS)]
 
-    def measure(self, point: Point, run: Run) -> Measured:
+    def measure(self, point: Point, run: FigureRun) -> Measured:
         comparison = compare(int(point[0]), 1, runs=300 if run.quick else 2_000, source=SystemSource())
         return {"plain": _written(comparison.plain), "known": _written(comparison.known)}
 
@@ -267,7 +267,7 @@ class AveragingExample(Figure):
     def units(self) -> str:
         return "Errors: root mean squared, in people. All counts found: a share of the releases. Losses: in epsilon."
 
-    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+    def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
         made: list[Row] = []
         for point in self.points(run):
             attacks = measured[point]
@@ -290,12 +290,12 @@ class AveragingExample(Figure):
             )
         return made
 
-    def picture(self, rows: list[Row], run: Run) -> Any:
+    def picture(self, rows: list[Row], run: FigureRun) -> Any:
         from blowfish_lab.audit.averaging import draw_averaging_attack
 
         measured = [(row["cells"], row["_attacks"]) for row in rows]
         return draw_averaging_attack(
-            [Comparison(cells, _read(attacks["plain"]), _read(attacks["known"])) for cells, attacks in measured]
+            [AttackComparison(cells, _read(attacks["plain"]), _read(attacks["known"])) for cells, attacks in measured]
         )
 
 

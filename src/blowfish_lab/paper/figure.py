@@ -22,7 +22,7 @@ QUICK_EPSILONS = ("0.1", "0.5", "1.0")
 
 
 @dataclass(frozen=True)
-class Run:
+class FigureRun:
     """The paper's parameters, or fewer of everything."""
 
     data: str | None
@@ -82,19 +82,19 @@ class Figure(ABC):
     """Whether a quick run measures less of it."""
 
     @abstractmethod
-    def points(self, run: Run) -> list[Point]:
+    def points(self, run: FigureRun) -> list[Point]:
         """List what has to be measured."""
 
     @abstractmethod
-    def measure(self, point: Point, run: Run) -> Measured:
+    def measure(self, point: Point, run: FigureRun) -> Measured:
         """Measure one point."""
 
     @abstractmethod
-    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+    def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
         """Put the measured points together: the rows of the table."""
 
     @abstractmethod
-    def picture(self, rows: list[Row], run: Run) -> Any:
+    def picture(self, rows: list[Row], run: FigureRun) -> Any:
         """Draw the rows; returns a matplotlib figure."""
 
     def complete(self, measured: Measured) -> bool:
@@ -105,11 +105,11 @@ class Figure(ABC):
     def units(self) -> str:
         """Say what the numbers of the table are."""
 
-    def heading(self, run: Run) -> str:
+    def heading(self, run: FigureRun) -> str:
         """Return the title of the picture, which says when data are stand-ins."""
         return f"{self.title} - SYNTHETIC stand-in" if self.real_data and run.synthetic else self.title
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         """Say what the reader must know."""
         if not self.real_data:
             return []

@@ -13,7 +13,7 @@ import numpy as np
 
 from blowfish_lab.paper.curves import CLIPPED, FULL, MEDIAN, PRINTED, SOUND, Curves, readable
 from blowfish_lab.paper.data import ROUNDS, ClusteringData, K, clustering_data
-from blowfish_lab.paper.figure import OURS, PUBLISHED, QUICK_EPSILONS, Measured, Point, Row, Run
+from blowfish_lab.paper.figure import OURS, PUBLISHED, QUICK_EPSILONS, FigureRun, Measured, Point, Row
 from blowfish_privacy.errors import BlowfishWarning
 from blowfish_privacy.graphs import Attributes, DistanceThreshold, FullDomain, Partition, Secrets
 from blowfish_privacy.mechanisms import Mechanism, Synopsis
@@ -208,7 +208,7 @@ class KMeansCurves(Curves):
         values: dict[str, float] = dict(zip(QUICK_EPSILONS, read, strict=False))
         return values.get(epsilon)
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         return [
             *super().notes(run),
             "The published algorithm's noise is too small: it is not private (docs/errata.md).",
@@ -218,7 +218,7 @@ class KMeansCurves(Curves):
             "median says more. Clipped keeps centres in the box and sizes at one at least: the paper says neither.",
         ]
 
-    def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
+    def repeated(self, method: str, policy: str, epsilon: str, run: FigureRun) -> Floats:
         named = self.named[policy]
         data = clustering_data(named.data, run)
         objectives = [data.objective(_centres(method, data, named, epsilon)) for _ in range(run.clusterings)]
@@ -304,7 +304,7 @@ class Figure1a(KMeansCurves):
     }
     read_off = {FULL: (1.29, 1.0, 1.0)}
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         return [*super().notes(run), "A grid of 256 x 256 cells stands for the paper's 300 x 400."]
 
 
@@ -338,7 +338,7 @@ class Figure1c(KMeansCurves):
     named = {FULL: everything("synthetic"), **{f"theta {theta}": within("synthetic", theta) for theta in _THETAS}}
     read_off = {FULL: (180, 8, 4.3), "theta 0.25": (5.7, 2.6, 1.7), "theta 0.1": (3.7, 2.5, 1.6)}
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         return [*super().notes(run), "The data are synthetic, as in the paper; its own points are not published."]
 
 
@@ -367,7 +367,7 @@ class Figure1d(KMeansCurves):
     }
     elsewhere = {f"skin01, {name}": Figure1b.read_off[name] for name in (_FULL, _NEAR)}
 
-    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+    def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
         made = super().rows(measured, run)
         every = {(row["policy"], row["epsilon"]): row for row in made}
         for row in made:
@@ -383,7 +383,7 @@ class Figure1d(KMeansCurves):
     def plain(self, policy: str) -> str:
         return f"{policy.partition(',')[0]}, {_FULL}"
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         return [*super().notes(run), _SAID]
 
 
@@ -410,7 +410,7 @@ class Figure1e(KMeansCurves):
         for data, figure in zip(_SETS, (Figure1a, Figure1b, Figure1c), strict=True)
     }
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         return [*super().notes(run), "Published: full domain is that of Figures 1(a), 1(b) and 1(c)."]
 
     def plain(self, policy: str) -> str:
@@ -438,7 +438,7 @@ class Figure1f(KMeansCurves):
         "single cells": (1.0, 1.0, 1.0),
     }
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         said = "A grid of 256 x 256 cells stands for the paper's 300 x 400; blocks of 26, 8 and 3 make about as many."
         read = "Published: the three curves of partitions coincide and were read once; full domain is Figure 1(a)'s."
         exact = (

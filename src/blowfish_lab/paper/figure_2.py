@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from blowfish_lab.paper import data
 from blowfish_lab.paper.curves import FULL, SOUND, Curves, ratios_to_ours, span
-from blowfish_lab.paper.figure import OURS, Measured, Point, Row, Run, are_numbers
+from blowfish_lab.paper.figure import OURS, FigureRun, Measured, Point, Row, are_numbers
 from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.graphs import DistanceThreshold, FullDomain
 from blowfish_privacy.mechanisms import OrderedFamily, OrderedHierarchical
@@ -93,16 +93,16 @@ class OrderedCurves(Curves):
         return len(self.at_one)
 
     @abstractmethod
-    def counts(self, run: Run) -> npt.NDArray[np.int64]:
+    def counts(self, run: FigureRun) -> npt.NDArray[np.int64]:
         """Return the histogram."""
 
     def published(self, policy: str, epsilon: str) -> float | None:
         return self.at_one[policy] / float(epsilon) ** 2
 
-    def notes(self, run: Run) -> list[str]:
+    def notes(self, run: FigureRun) -> list[str]:
         return [*self.drawn_notes(run), f"'{UNORDERED}' is ours without the ordering step."]
 
-    def drawn_notes(self, run: Run) -> list[str]:
+    def drawn_notes(self, run: FigureRun) -> list[str]:
         return [
             *super().notes(run),
             "Published: read off the figure at epsilon = 1, times 1/epsilon^2.",
@@ -110,7 +110,7 @@ class OrderedCurves(Curves):
             "values do not. With it the paper's mechanism is comparable to ours.",
         ]
 
-    def measure(self, point: Point, run: Run) -> Measured:
+    def measure(self, point: Point, run: FigureRun) -> Measured:
         method, policy, epsilon = point
         if method != OURS:
             return super().measure(point, run)
@@ -121,13 +121,13 @@ class OrderedCurves(Curves):
     def complete(self, measured: Measured) -> bool:
         return super().complete(measured) and ("expected" not in measured or are_numbers(measured, "expected"))
 
-    def rows(self, measured: Mapping[Point, Measured], run: Run) -> list[Row]:
+    def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
         made = super().rows(measured, run)
         for row in made:
             row[UNORDERED] = measured[OURS, row["policy"], f"{row['epsilon']:.1f}"].get("expected", "")
         return made
 
-    def repeated(self, method: str, policy: str, epsilon: str, run: Run) -> Floats:
+    def repeated(self, method: str, policy: str, epsilon: str, run: FigureRun) -> Floats:
         counts, theta = self.counts(run), self.thresholds[policy]
         truth = np.append(0, np.cumsum(counts))
         generator, errors = np.random.default_rng(), list[float]()
@@ -233,7 +233,7 @@ class Figure2b(OrderedCurves):
     thresholds = {FULL: None, **{f"theta {theta}": theta for theta in _THETAS}}
     at_one = dict(zip(policies, (3500, 3000, 2900, 1000, 850, 200, 4), strict=True))
 
-    def counts(self, run: Run) -> npt.NDArray[np.int64]:
+    def counts(self, run: FigureRun) -> npt.NDArray[np.int64]:
         return data.capital_loss(run)
 
 
@@ -251,10 +251,10 @@ class Figure2c(OrderedCurves):
     thresholds = {FULL: None, "500 km": 58, "50 km": 6, "5 km": 1}
     at_one = dict(zip(policies, (1200, 900, 190, 4), strict=True))
 
-    def counts(self, run: Run) -> npt.NDArray[np.int64]:
+    def counts(self, run: FigureRun) -> npt.NDArray[np.int64]:
         return data.tweets(run).sum(axis=0)
 
-    def drawn_notes(self, run: Run) -> list[str]:
+    def drawn_notes(self, run: FigureRun) -> list[str]:
         return [
             *super().drawn_notes(run),
             "256 latitudes stand for the paper's 400; distances in km are the same. A tree of fan-out 16 needs "

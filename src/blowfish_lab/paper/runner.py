@@ -14,7 +14,7 @@ from typing import Any
 
 from blowfish_lab.paper.data import fingerprints
 from blowfish_lab.paper.examples import AveragingExample, MarginalsExample, PolicyGraphExample, RectanglesExample
-from blowfish_lab.paper.figure import Figure, Measured, Point, Row, Run
+from blowfish_lab.paper.figure import Figure, FigureRun, Measured, Point, Row
 from blowfish_lab.paper.figure_1 import Figure1a, Figure1b, Figure1c, Figure1d, Figure1e, Figure1f
 from blowfish_lab.paper.figure_2 import Figure2b, Figure2c
 from blowfish_privacy.results.pictures.figure import png
@@ -53,7 +53,7 @@ class Produced:
 
 
 def reproduce(
-    names: Iterable[str], run: Run, out: Path, *, workers: int, seen: Callable[[int, int], None]
+    names: Iterable[str], run: FigureRun, out: Path, *, workers: int, seen: Callable[[int, int], None]
 ) -> list[Produced]:
     """Measure every point that is not in the output folder yet, and write each figure when it has all of its points."""
     chosen = [FIGURES[name] for name in names]
@@ -87,14 +87,14 @@ def reproduce(
     return [made[figure.name] for figure in chosen]
 
 
-def measure(name: str, point: Point, run: Run) -> Measured:
+def measure(name: str, point: Point, run: FigureRun) -> Measured:
     """Measure one point of a figure, in a worker process."""
     start = perf_counter()
     measured = FIGURES[name].measure(point, run)
     return {**measured, "seconds": round(perf_counter() - start, 3)}
 
 
-def _file(out: Path, figure: Figure, point: Point, run: Run) -> Path:
+def _file(out: Path, figure: Figure, point: Point, run: FigureRun) -> Path:
     words = " ".join(point)
     plain = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in words)
     return out / figure.name / run.kept_in / f"{plain[:80]}-{sha256(words.encode()).hexdigest()[:8]}.json"
@@ -111,7 +111,7 @@ def _kept(file: Path, figure: Figure, point: Point, identity: dict[str, Any]) ->
         return None
 
 
-def _write(figure: Figure, points: dict[tuple[str, Point], Measured], run: Run, out: Path) -> Produced:
+def _write(figure: Figure, points: dict[tuple[str, Point], Measured], run: FigureRun, out: Path) -> Produced:
     measured_points = {point: measured for (name, point), measured in points.items() if name == figure.name}
     drawn = figure.rows(measured_points, run)
     # Columns that begin with an underscore are for the picture only.
@@ -127,7 +127,7 @@ def _write(figure: Figure, points: dict[tuple[str, Point], Measured], run: Run, 
     return Produced(figure, rows, folder)
 
 
-def table(figure: Figure, rows: list[Row], run: Run) -> str:
+def table(figure: Figure, rows: list[Row], run: FigureRun) -> str:
     """Write the short table in Markdown, quartiles and median beside their mean."""
     columns = dict.fromkeys(column for row in rows for column in row)
     header = [column for column in columns if not column.endswith(_SPREAD)]

@@ -21,7 +21,7 @@ from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
 
 if TYPE_CHECKING:
-    from blowfish_lab.audit.averaging import Attacked, Comparison
+    from blowfish_lab.audit.averaging import AttackComparison, Attacked
     from blowfish_privacy.mechanisms import Error
     from blowfish_privacy.noise import BitSource
     from blowfish_privacy.release.plan import Plan
@@ -182,7 +182,7 @@ def _example(cells: int, epsilon: Fraction, source: BitSource) -> list[dict[str,
     return [dict(zip(columns, row, strict=True)) for row in zip(*(v[:_SHOWN] for v in columns.values()), strict=True)]
 
 
-def _document(comparisons: list[Comparison], example: list[dict[str, Any]], remedy: Error) -> dict[str, Any]:
+def _document(comparisons: list[AttackComparison], example: list[dict[str, Any]], remedy: Error) -> dict[str, Any]:
     def written(one: Attacked) -> dict[str, Any]:
         return {**asdict(one), "scale": show(one.scale), "loss": show(one.loss)}
 
@@ -193,7 +193,9 @@ def _document(comparisons: list[Comparison], example: list[dict[str, Any]], reme
     }
 
 
-def _tell(epsilon: str, runs: int, comparisons: list[Comparison], example: list[dict[str, Any]], remedy: Error) -> None:
+def _tell(
+    epsilon: str, runs: int, comparisons: list[AttackComparison], example: list[dict[str, Any]], remedy: Error
+) -> None:
     last = comparisons[-1]
     plain, known = (rounded(each.scale) for each in (last.plain, last.known))
     lost, kept = (rounded_up(each.loss) for each in (last.plain, last.known))

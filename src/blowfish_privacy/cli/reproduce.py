@@ -41,7 +41,7 @@ def reproduce(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from blowfish_lab.paper.figure import Run
+    from blowfish_lab.paper.figure import FigureRun
     from blowfish_lab.paper.runner import FIGURES
     from blowfish_lab.paper.runner import reproduce as run_figures
 
@@ -51,7 +51,7 @@ def reproduce(
         raise DataError(f"{data} is not a folder.", hint="leave --data out for synthetic stand-ins.")
     if not out.strip():
         raise SpecError("--out names no folder.", hint="name one, or write --out . for the current one.")
-    run = Run(str(Path(data).resolve()) if data is not None else None, quick)
+    run = FigureRun(str(Path(data).resolve()) if data is not None else None, quick)
     start = perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     # This bar is the only one: the steps of single points would draw over it.

@@ -141,11 +141,11 @@ class TerminalProgress:
     def begin(self, title: str) -> Task:
         """Prepare a bar; inside another task the outer one's goes on."""
         if not self._free.acquire(blocking=False):
-            return _Hidden()
+            return _HiddenTask()
         return _Bar(title, self._free)
 
 
-class _Hidden:
+class _HiddenTask:
     """A task that is not shown."""
 
     def report(self, share: float | None) -> None:

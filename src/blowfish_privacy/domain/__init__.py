@@ -3,7 +3,7 @@
 from blowfish_privacy.domain.attribute import Attribute, Numeric, Positions, Spaced, Subset
 from blowfish_privacy.domain.categorical import Categorical
 from blowfish_privacy.domain.date import Date
-from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level
+from blowfish_privacy.domain.hierarchy import AT, Hierarchy, HierarchyLevel
 from blowfish_privacy.domain.numbers import Bin, Binned, Decimal, Integer, Marks, coarser
 from blowfish_privacy.domain.product import (
     BLOCK_FORM,
@@ -33,8 +33,8 @@ __all__ = [
     "Decimal",
     "Domain",
     "Hierarchy",
+    "HierarchyLevel",
     "Integer",
-    "Level",
     "Marks",
     "Numeric",
     "Positions",

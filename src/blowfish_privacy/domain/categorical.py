@@ -14,7 +14,7 @@ from annotated_types import Interval, Len
 
 from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, Attribute, Outside, Positions, Subset
 from blowfish_privacy.errors import DataError, DomainError, brief, nearest
-from blowfish_privacy.support.file_forms import Form, Published, Wanted, listed
+from blowfish_privacy.support.file_forms import Form, InSchema, Wanted, listed
 from blowfish_privacy.support.text import worded
 
 _LARGEST = 2**62
@@ -22,7 +22,7 @@ _WHOLE = {"type": "integer", "minimum": -_LARGEST, "maximum": _LARGEST}
 _CATEGORIES: TypeAlias = Annotated[
     list[str] | list[Annotated[int, Interval(ge=-_LARGEST, le=_LARGEST)]] | list[bool],
     Len(1),
-    Published(
+    InSchema(
         {"anyOf": [listed(kind, least=1, unique=True) for kind in ({"type": "string"}, _WHOLE, {"type": "boolean"})]}
     ),
     Wanted(

@@ -17,7 +17,7 @@ from annotated_types import Len
 from blowfish_privacy.domain.attribute import ERROR, MISSING_WANTED, Attribute, Outside, Positions, Subset
 from blowfish_privacy.domain.categorical import Categorical
 from blowfish_privacy.errors import DomainError, SpecError, brief, brief_name, nearest
-from blowfish_privacy.support.file_forms import Form, Published, Wanted
+from blowfish_privacy.support.file_forms import Form, InSchema, Wanted
 from blowfish_privacy.support.limits import FILE_CHARACTERS, HIERARCHY_LEAVES
 
 Leaf: TypeAlias = str | int
@@ -153,7 +153,7 @@ _LEVELS: TypeAlias = Annotated[
 _TREE: TypeAlias = Annotated[
     dict[str, Any] | list[Any],
     Len(1),
-    Published({"type": ["object", "array"], "minProperties": 1, "minItems": 1}),
+    InSchema({"type": ["object", "array"], "minProperties": 1, "minItems": 1}),
     Wanted(
         "a mapping from names to what lies below them, and at the last level a list of names",
         f"write {_EXAMPLE}, with quotes around a name that looks like a number.",
@@ -228,15 +228,15 @@ class Hierarchy(Categorical):
         """The number of values of each level, from the top."""
         return {name: self.at(name).size for name in self.levels}
 
-    def at(self, name: str) -> Level:
+    def at(self, name: str) -> HierarchyLevel:
         """Return one of the levels as an attribute."""
         if name not in self.levels:
             raise DomainError(f"there is no level {name!r}.", hint=nearest(str(name), self.levels))
         return self._views[name]
 
     @cached_property
-    def _views(self) -> dict[str, Level]:
-        return {name: Level(self, name) for name in self.levels}
+    def _views(self) -> dict[str, HierarchyLevel]:
+        return {name: HierarchyLevel(self, name) for name in self.levels}
 
     def canonical(self) -> dict[str, Any]:
         return {
@@ -268,7 +268,7 @@ class Hierarchy(Categorical):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Level(Categorical):
+class HierarchyLevel(Categorical):
     """One level of a hierarchy, as an attribute: ``domain["place@state"]``. The data's column holds the leaves."""
 
     hierarchy: Hierarchy
@@ -331,7 +331,7 @@ class Level(Categorical):
         )
 
 
-def levels_of(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, Level]]:
+def levels_of(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, HierarchyLevel]]:
     """Go through the levels of all hierarchies, each with its name."""
     hierarchies = ((name, each) for name, each in attributes.items() if isinstance(each, Hierarchy))
     return ((f"{name}{AT}{level}", each.at(level)) for name, each in hierarchies for level in each.levels)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from annotated_types import Len
 
 from blowfish_privacy.domain.attribute import Attribute, Positions, Subset, check_positions
-from blowfish_privacy.domain.hierarchy import AT, Hierarchy, Level, levels_of
+from blowfish_privacy.domain.hierarchy import AT, Hierarchy, HierarchyLevel, levels_of
 from blowfish_privacy.domain.numbers import Bin
 from blowfish_privacy.errors import BlowfishError, DataError, DomainError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.support.exact import exact, plain
@@ -132,7 +132,7 @@ class Domain:
     def column(self, name: str) -> str:
         """Return the name of the column that holds an attribute: that of ``place@state`` is ``place``."""
         attribute = self[name]
-        return name.removesuffix(f"{AT}{attribute.name}") if isinstance(attribute, Level) else name
+        return name.removesuffix(f"{AT}{attribute.name}") if isinstance(attribute, HierarchyLevel) else name
 
     def axis(self, name: str) -> int:
         """Return the index within a cell of an attribute, or of the one that a level belongs to."""
@@ -159,7 +159,7 @@ class Domain:
     def view(self, name: str) -> Positions | None:
         """Return the position on a level of each value of its hierarchy; None for the attributes themselves."""
         attribute = None if name in self._attributes else self[name]
-        return attribute.positions if isinstance(attribute, Level) else None
+        return attribute.positions if isinstance(attribute, HierarchyLevel) else None
 
     def project(self, names: Iterable[str]) -> Domain:
         """Return the domain of some attributes, or levels of them, in the order given."""
@@ -291,7 +291,7 @@ def read_box(domain: Domain, where: Mapping[str, Any], *, what: str, error: type
 def narrowed(domain: Domain, box: Box, name: str, subset: Subset) -> dict[str, Subset]:
     """Keep the records inside a box whose values of an attribute, or of a level of one, lie in a set."""
     attribute, own = domain[name], domain.names[domain.axis(name)]
-    leaves = attribute.leaves(subset) if isinstance(attribute, Level) and name != own else subset
+    leaves = attribute.leaves(subset) if isinstance(attribute, HierarchyLevel) and name != own else subset
     return {**box, own: leaves & box[own] if own in box else leaves}
 
 

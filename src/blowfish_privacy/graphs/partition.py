@@ -56,7 +56,7 @@ from blowfish_privacy.graphs.graph import (
     joined,
     two_different,
 )
-from blowfish_privacy.support.file_forms import Above0, Form, Published, Wanted
+from blowfish_privacy.support.file_forms import Above0, Form, InSchema, Wanted
 
 Cliques: TypeAlias = Collection[frozenset[int]]
 
@@ -354,7 +354,7 @@ class Within(Secrets):
             "within": Annotated[
                 Annotated[
                     str | dict[str, str],
-                    Published(
+                    InSchema(
                         {"anyOf": [_LEVEL, {"type": "object", "additionalProperties": _LEVEL, "minProperties": 1}]}
                     ),
                 ],

@@ -187,7 +187,7 @@ _WORD = 62
 
 
 @dataclass(frozen=True)
-class Row:
+class FactRow:
     """One known count: the fact it comes from, and its value if stated."""
 
     fact: int
@@ -205,7 +205,7 @@ class Classes:
     """The class of each piece, in the shape of the groups."""
     incidence: Incidence
     """Which known count counts which class."""
-    rows: tuple[Row, ...]
+    rows: tuple[FactRow, ...]
 
     @property
     def size(self) -> int:
@@ -259,18 +259,18 @@ def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
     shape = tuple(len(cut.groups) for cut in cuts)
     _check_pieces(prod(shape), words)
     labels, first = _labels(cuts, shape, [name in by_value for name in domain])
-    rows: list[Row] = []
+    rows: list[FactRow] = []
     pairs: list[tuple[Integers, Integers]] = []
     for names, (fact, counts) in marginals.items():
         cells = _flat(domain, names, shape)
         pairs.append((cells + len(rows), labels.reshape(-1)))
         total = prod(domain[name].size for name in names)
-        rows += [Row(fact, None if counts is None else counts[cell]) for cell in range(total)]
+        rows += [FactRow(fact, None if counts is None else counts[cell]) for cell in range(total)]
     masks = _masks(cuts, shape)[first] if boxes else np.zeros((len(first), 0), dtype=np.int64)
     for number, (_, fact, count) in enumerate(boxes):
         members = np.flatnonzero(masks[:, number // _WORD] >> (number % _WORD) & 1)
         pairs.append((np.full(len(members), len(rows)), members))
-        rows.append(Row(fact, count))
+        rows.append(FactRow(fact, count))
     incidence = Incidence.of(len(rows), len(first), pairs)
     return Classes(domain, tuple(cut.groups for cut in cuts), labels, incidence, tuple(rows))
 

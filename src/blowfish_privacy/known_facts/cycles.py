@@ -307,7 +307,7 @@ def biconnected(arcs: Iterable[tuple[int, int]]) -> list[set[int]]:
 
 
 @dataclass(frozen=True)
-class Tree:
+class BlockTree:
     """The blocks of a graph without its hub, each listed after its parent."""
 
     blocks: tuple[tuple[int, ...], ...]
@@ -315,7 +315,7 @@ class Tree:
     """The vertex through which each block is left towards the root."""
 
     @classmethod
-    def of(cls, weights: Weights) -> Tree:
+    def of(cls, weights: Weights) -> BlockTree:
         """Root the blocks of each connected part at the largest one, which is then searched only once."""
         blocks = sorted((tuple(sorted(block)) for block in biconnected(weights)), key=len, reverse=True)
         holding: defaultdict[int, list[int]] = defaultdict(list)
@@ -353,7 +353,7 @@ class _Legs:
         return legs
 
 
-def through_hub(hub: int, tree: Tree, weights: Weights, clock: Clock) -> Route | None:
+def through_hub(hub: int, tree: BlockTree, weights: Weights, clock: Clock) -> Route | None:
     """Find the heaviest cycle through the hub."""
     into = _Legs({b: weight for (a, b), weight in weights.items() if a == hub})
     out = _Legs({a: weight for (a, b), weight in weights.items() if b == hub})
@@ -483,7 +483,7 @@ def _within(part: list[int], weights: Weights, most: int, clock: Clock) -> Route
     if len(part) > SMALL and most >= len(part):
         hub = Counter(end for arc in weights for end in arc).most_common(1)[0][0]
         rest = among(weights, set(part) - {hub})
-        tree = Tree.of(rest)
+        tree = BlockTree.of(rest)
         if len(tree.blocks) > 1:
             ring, limit = long_cycle(part, weights, None), at_most(part, weights, most)
             if weigh(weights, ring) == limit:

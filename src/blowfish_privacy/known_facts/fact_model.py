@@ -21,8 +21,8 @@ from blowfish_privacy.known_facts.classes import (
     Arc,
     Classes,
     Crossing,
+    FactRow,
     Incidence,
-    Row,
     classes_of,
     crossing,
     fact_names,
@@ -129,7 +129,7 @@ def relevant_domain(policy: Assumptions, names: tuple[str, ...]) -> Domain:
     return policy.domain.project([name for name in policy.domain if name in kept])
 
 
-def _class_counts(incidence: Incidence, rows: Sequence[Row], records: int | None) -> Integers:
+def _class_counts(incidence: Incidence, rows: Sequence[FactRow], records: int | None) -> Integers:
     """Derive the number of records of each class from the stated counts; -1 where it does not follow."""
     counts = np.full(incidence.columns, -1, dtype=np.int64)
     stated = [(number + 1, row.count) for number, row in enumerate(rows) if row.count is not None]

@@ -26,7 +26,7 @@ from blowfish_privacy.domain import (
 )
 from blowfish_privacy.errors import DomainError, PolicyError, brief, brief_name, nearest
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.support.file_forms import Form, Names, OneOf, Published, Several, Wanted, kind_of, register
+from blowfish_privacy.support.file_forms import Form, InSchema, Names, OneOf, Several, Wanted, kind_of, register
 from blowfish_privacy.support.limits import MARGINAL_CELLS, RECORDS
 
 # How a fact that everybody knows is spelt in a policy file.
@@ -182,7 +182,7 @@ def _show_choice(domain: Domain, name: str, chosen: Any, *, whole: bool) -> str:
 
 _NESTED = {"anyOf": [{"type": "integer", "minimum": 0, "maximum": RECORDS}, {"type": "array"}]}
 _COUNTS: TypeAlias = Annotated[
-    Annotated[list[COUNT_FORM | list[Any]], Len(1), Published({"type": "array", "items": _NESTED, "minItems": 1})]
+    Annotated[list[COUNT_FORM | list[Any]], Len(1), InSchema({"type": "array", "items": _NESTED, "minItems": 1})]
     | Annotated[dict[Any, COUNT_FORM], Len(1)]
     | None,
     Wanted("whole numbers from 0 to 2^53, in the order declared or by value", "write counts: [16192, 32650]."),

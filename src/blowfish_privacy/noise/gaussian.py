@@ -148,7 +148,7 @@ def checked_variance(sigma_squared: object) -> Fraction:
     return number
 
 
-class _Sampler(Protocol):
+class _AnySampler(Protocol):
     def draw(self, count: int, source: BitSource) -> Integers:
         """Draw ``count`` samples."""
         ...
@@ -277,7 +277,7 @@ def _half_words(count: int, source: BitSource) -> HalfWords:
 
 # The most tables kept; one takes about 0.2 MB.
 @lru_cache(maxsize=32)
-def _sampler(sigma_squared: Fraction) -> _Sampler:
+def _sampler(sigma_squared: Fraction) -> _AnySampler:
     if sigma_squared > _LARGEST_TABLE:
         return _Composed.of(sigma_squared)
     law = HalfGaussianLaw(sigma_squared, Fraction(1, 2))

@@ -15,7 +15,7 @@ from blowfish_privacy.domain import Binned, Cell, Domain, Numeric
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import CountingForm, Pattern, Query, checked_attribute, named, some_edge
-from blowfish_privacy.support.file_forms import Form, Name, Names, Published, Wanted, listed
+from blowfish_privacy.support.file_forms import Form, InSchema, Name, Names, Wanted, listed
 
 
 @dataclass(frozen=True, init=False)
@@ -98,7 +98,7 @@ class HistogramForm(CountingForm):
 _TWO_NAMES: TypeAlias = Annotated[
     list[str],
     Len(2, 2),
-    Published({**listed({"type": "string"}, least=2, unique=True), "maxItems": 2}),
+    InSchema({**listed({"type": "string"}, least=2, unique=True), "maxItems": 2}),
     Wanted("a list of two attributes", "write range_grid: [lat, lon]."),
 ]
 

@@ -16,7 +16,7 @@ from blowfish_privacy.errors import DomainError, QueryError, brief
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import CountingForm, Pattern, Query, checked_attribute
 from blowfish_privacy.support.exact import exact, plain, show
-from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Exact, Form, Name, Published, Value, Wanted
+from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Exact, Form, InSchema, Name, Value, Wanted
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class CumulativeForm(CountingForm):
 
 # Quantiles of an ordered attribute, answered from its cumulative histogram.
 
-_SHARE: TypeAlias = Annotated[Exact, Published({**EXACT_SCHEMA, "minimum": 0, "maximum": 1})]
+_SHARE: TypeAlias = Annotated[Exact, InSchema({**EXACT_SCHEMA, "minimum": 0, "maximum": 1})]
 
 
 @dataclass(frozen=True)

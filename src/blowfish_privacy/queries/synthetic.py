@@ -15,7 +15,7 @@ from blowfish_privacy.domain import CHOICE_FORM, Attribute, Domain, Subset, choi
 from blowfish_privacy.errors import QueryError, brief, brief_name, nearest
 from blowfish_privacy.queries.query import Query, checked_attribute, named
 from blowfish_privacy.queries.tables import Block, TablesForm
-from blowfish_privacy.support.file_forms import Form, Names, Published, Several, Wanted, listed
+from blowfish_privacy.support.file_forms import Form, InSchema, Names, Several, Wanted, listed
 from blowfish_privacy.support.limits import (
     IMPOSSIBLE_CELLS,
     IMPOSSIBLE_COMBINATIONS,
@@ -148,13 +148,13 @@ _USUAL_WAYS = 3
 _EXAMPLE = "{synthetic: [age, sex, region]}"
 _NAMES_SCHEMA = listed({"type": "string"}, least=1, unique=True)
 _ATTRIBUTES: TypeAlias = Annotated[
-    Annotated[list[str], Len(2), Published(listed({"type": "string"}, least=2, unique=True))],
+    Annotated[list[str], Len(2), InSchema(listed({"type": "string"}, least=2, unique=True))],
     Wanted("a list of at least two attributes", f"write {_EXAMPLE}."),
 ]
 _WORKLOAD: TypeAlias = Annotated[
     Annotated[
         Annotated[int, Interval(ge=1, le=MOST_WAYS)] | Annotated[list[Annotated[list[str], Len(1, MOST_WAYS)]], Len(1)],
-        Published(
+        InSchema(
             {
                 "anyOf": [
                     {"type": "integer", "minimum": 1, "maximum": MOST_WAYS},

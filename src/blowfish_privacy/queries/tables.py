@@ -20,7 +20,7 @@ from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.queries.query import LARGEST_ANSWER, LinearForm, Query, checked_attribute, named
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import positive
-from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Form, Published, Wanted, listed
+from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Form, InSchema, Wanted, listed
 
 # Rows that tables read along an ordered attribute instead of its values: overlapping bins, or sums up to a value.
 
@@ -475,14 +475,14 @@ _SCHEMA = {
 _TABLES: TypeAlias = Annotated[
     Annotated[
         Annotated[list[NAMES_FORM], Len(1)] | dict[Literal["ways", "of"], Annotated[int, Ge(1)] | NAMES_FORM],
-        Published(_SCHEMA),
+        InSchema(_SCHEMA),
     ],
     Wanted("a list of lists of attributes, or {ways: 2, of: [..]}", f"write {_EXAMPLE}, or {_WAYS}."),
 ]
 _OBJECTIVE: TypeAlias = Annotated[
     Annotated[
         Literal["worst", "mean"] | Annotated[list[int | float | str], Len(1)],
-        Published({"anyOf": [{"enum": ["worst", "mean"]}, listed(EXACT_SCHEMA, least=1)]}),
+        InSchema({"anyOf": [{"enum": ["worst", "mean"]}, listed(EXACT_SCHEMA, least=1)]}),
     ],
     Wanted("worst, mean, or a list with a weight for each table"),
 ]

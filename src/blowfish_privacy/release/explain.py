@@ -58,7 +58,7 @@ _RIVALS: WeakKeyDictionary[Plan, Plan | None] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Part:
+class ErrorPart:
     """A part of an answer that has an error of its own."""
 
     title: str
@@ -78,11 +78,11 @@ def plain_error(plan: Plan) -> Error | None:
     return error if error is not None and error.of == plan.expected_error().of else None
 
 
-def comparison(plan: Plan) -> list[Part]:
+def comparison(plan: Plan) -> list[ErrorPart]:
     """Compare the parts of an answer, where their errors differ, with those under plain differential privacy."""
     parts, rival = plan.mechanism.parts(), rival_of(plan)
     usual = {} if rival is None else {title: rmse for title, _, rmse in rival.mechanism.parts()}
-    return [Part(title, numbers, rmse, usual.get(title)) for title, numbers, rmse in parts]
+    return [ErrorPart(title, numbers, rmse, usual.get(title)) for title, numbers, rmse in parts]
 
 
 def kind_of_plain(policy: Policy) -> str | None:

@@ -133,7 +133,7 @@ def _certified(mechanism: Mechanism, policy: Policy, secrets: Secrets) -> Certif
 
 
 @dataclass(frozen=True)
-class Rows:
+class MeasuredRows:
     """The rows of a release of all records, with independent noise on each."""
 
     mechanism: Mechanism
@@ -170,7 +170,7 @@ class Rows:
         return self.mechanism.loss(x, y)
 
 
-def rows_released(ledger: Ledger, entry: Entry) -> Rows | None:
+def rows_released(ledger: Ledger, entry: Entry) -> MeasuredRows | None:
     """Read the rows of a release from its document; None where that does not show what they lost.
 
     It shows it for releases of all records whose rows have independent noise.
@@ -185,14 +185,14 @@ def rows_released(ledger: Ledger, entry: Entry) -> Rows | None:
         return None
 
 
-def rows_planned(plan: Plan) -> Rows | None:
+def rows_planned(plan: Plan) -> MeasuredRows | None:
     """Return the rows of a planned release, as its document will show them."""
     if plan.selection != ALL_RECORDS or plan.policy.known or not plan.mechanism.independent_rows:
         return None
-    return Rows(plan.mechanism, plan.query, plan.policy, bool(plan.amount))
+    return MeasuredRows(plan.mechanism, plan.query, plan.policy, bool(plan.amount))
 
 
-def _read(text: str, entry: Entry) -> Rows | None:
+def _read(text: str, entry: Entry) -> MeasuredRows | None:
     body = upgraded(parse(text))
     policy = spec.policy_from_section(body["policy"])
     query, selection = split(read_asked(check_query(body["query"]), policy.domain))
@@ -203,7 +203,7 @@ def _read(text: str, entry: Entry) -> Rows | None:
     proved = mechanism.certify(policy).loss
     if policy.hash != entry.policy.hash or (proved.measure, proved.largest) != entry.requested:
         return None
-    return Rows(mechanism, query, policy, bool(proved.largest))
+    return MeasuredRows(mechanism, query, policy, bool(proved.largest))
 
 
 # Values several secret steps apart: how strongly a release protects them, and when in name only.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates.aggregates import AttributeSets
-from blowfish_privacy.domain import Box, Cell, Domain, Level
+from blowfish_privacy.domain import Box, Cell, Domain, HierarchyLevel
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError, RefusalError, UnconfirmedServerError
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.mechanisms import Error, Mechanism, TooFewError, candidates
@@ -144,7 +144,7 @@ def sliced(table: npt.NDArray[Any], domain: Domain, box: Box) -> npt.NDArray[Any
         if subset is not None:
             inside = np.zeros(table.shape[axis], dtype=np.int64)
             for start, stop in subset.runs:
-                inside[level.positions[start:stop] if isinstance(level, Level) else slice(start, stop)] = 1
+                inside[level.positions[start:stop] if isinstance(level, HierarchyLevel) else slice(start, stop)] = 1
             table = table * inside.reshape([-1 if other == axis else 1 for other in range(table.ndim)])
     return table
 

@@ -104,7 +104,7 @@ class SessionKeys:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class NoisyAnswers:
     """Noisy answers, and what else of the data is public."""
 
     noisy: Noisy
@@ -124,7 +124,7 @@ def looks_at(plan: Plan, mechanism: Mechanism) -> tuple[tuple[str, ...], Attribu
 
 def draw(
     engine: Engine, plan: Plan, mechanisms: Mapping[Cell, Mechanism], source: BitSource, folder: Path | None = None
-) -> dict[Cell, Drawn]:
+) -> dict[Cell, NoisyAnswers]:
     """Answer a plan with noise, each of its groups, if it has any; given a folder, the values are kept in it."""
     if plan.selection:
         return _draw_groups(engine, plan, mechanisms, source)
@@ -136,7 +136,7 @@ def draw(
         noisy = keep(folder, plan.key, mechanism.rows, mechanism.pieces(aggregates, source))
     totals = aggregates.totals()
     stated = {} if totals is None else {KEY: totals}
-    return {(): Drawn(noisy, public_records(plan, aggregates.records), stated)}
+    return {(): NoisyAnswers(noisy, public_records(plan, aggregates.records), stated)}
 
 
 def _blocks(plan: Plan, mechanism: Mechanism) -> npt.NDArray[np.int64] | None:
@@ -146,7 +146,7 @@ def _blocks(plan: Plan, mechanism: Mechanism) -> npt.NDArray[np.int64] | None:
 
 def _draw_groups(
     engine: Engine, plan: Plan, mechanisms: Mapping[Cell, Mechanism], source: BitSource
-) -> dict[Cell, Drawn]:
+) -> dict[Cell, NoisyAnswers]:
     """Count the records of all groups in one scan, and answer each group by itself."""
     names, tables = looks_at(plan, mechanisms[next(iter(mechanisms))])
     (counts,) = counted(engine, plan, tables)
@@ -155,7 +155,7 @@ def _draw_groups(
     groups = marginal(inside, names, [*plan.selection.by, *plan.query.attributes])
     own = plan.query.own_domain(plan.policy.domain)
 
-    def of_group(cell: Cell, mechanism: Mechanism) -> Drawn:
+    def of_group(cell: Cell, mechanism: Mechanism) -> NoisyAnswers:
         part = plan.parts.get(cell, plan)
         table = np.ascontiguousarray(groups[cell])
         records = int(table.sum()) if part.population.public else None
@@ -163,7 +163,7 @@ def _draw_groups(
             raise DataError("the number of rows is not the one that the plan was made for.", hint="make a new plan.")
         blocks = _blocks(part, mechanism)
         totals = {} if blocks is None else {KEY: BlockForm(own, blocks).answer(table).tolist()}
-        return Drawn(mechanism.measure(table, source), records, totals)
+        return NoisyAnswers(mechanism.measure(table, source), records, totals)
 
     with task("Drawing noise"):
         return {cell: of_group(cell, mechanism) for cell, mechanism in mechanisms.items()}
@@ -281,7 +281,7 @@ class ReleaseRunner:
         """The policy as a ledger stores it."""
         return spec.dumps(self.policy)
 
-    def _written(self, plan: Plan, drawn: Mapping[Cell, tuple[Plan, Drawn]], entry: Entry) -> dict[str, Any]:
+    def _written(self, plan: Plan, drawn: Mapping[Cell, tuple[Plan, NoisyAnswers]], entry: Entry) -> dict[str, Any]:
         """Write the document of what was drawn."""
         with task("Writing the document"):
             time = datetime.now(UTC).isoformat(timespec="seconds")

@@ -30,9 +30,9 @@ from blowfish_privacy.support.file_forms import (
     TAG,
     Above0,
     Form,
+    InSchema,
     OneOf,
     Positive,
-    Published,
     Several,
     Wanted,
     wrong,
@@ -323,7 +323,7 @@ def release_form(kind: type[Query]) -> Any:
         return kind.file_form
     form = kind.file_form
     return Form(
-        {"name": Annotated[str, Published(_NAME_SCHEMA), Wanted("text")], **form.required},
+        {"name": Annotated[str, InSchema(_NAME_SCHEMA), Wanted("text")], **form.required},
         {
             **form.optional,
             **SELECTION_FORM,
@@ -344,12 +344,12 @@ _RELEASE_EXAMPLE = "{name: ages, histogram: [age], epsilon: 0.1}"
 _RELEASE = OneOf("Release", Query.kinds, "a release", _RELEASE_EXAMPLE, "query", _SHARED, release_form, QUERY_ADVICE)
 _QUERY = OneOf("Query", Query.kinds, "a query", "{histogram: [age]}", "query", tuple(SELECTION_FORM), query_form)
 _LOCATION = Annotated[
-    str | None, Published({"type": ["string", "null"], "not": {"type": "string", "pattern": "\0"}}), Wanted("text")
+    str | None, InSchema({"type": ["string", "null"], "not": {"type": "string", "pattern": "\0"}}), Wanted("text")
 ]
 _ABOVE_0 = {**EXACT_SCHEMA, "exclusiveMinimum": 0}
 _BUDGET = Annotated[
     dict[str, Above0],
-    Published(
+    InSchema(
         {
             "type": "object",
             "properties": {"rho": _ABOVE_0, "epsilon": _ABOVE_0, "delta": {**_ABOVE_0, "maximum": 0.01}},
@@ -367,7 +367,7 @@ _START = (
 )
 _VERSION = "begin the file with the line version: 1; there is no other version yet."
 FILE = Form(
-    {"version": Annotated[int, Interval(ge=1, le=1), Published({"const": 1}), Wanted("1", _VERSION)], "policy": POLICY},
+    {"version": Annotated[int, Interval(ge=1, le=1), InSchema({"const": 1}), Wanted("1", _VERSION)], "policy": POLICY},
     {
         "data": _LOCATION,
         "ledger": _LOCATION,

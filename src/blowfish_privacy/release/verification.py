@@ -304,7 +304,7 @@ def examine_product(ledger: Ledger) -> Product | Report:
     if rows.base is None:
         return report
     policy = ledger.policy(rows.base)
-    reader = _Reader(ledger, policy, {})
+    reader = _DocumentReader(ledger, policy, {})
     texts = {document.entry: document.text for document in rows.documents}
     released, problems = list[Released](), list[str]()
     with task("Checking the documents"):
@@ -329,7 +329,7 @@ def _unreleased(rows: Rows, texts: Mapping[int, str]) -> tuple[Entry, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reader:
+class _DocumentReader:
     """Reads documents back, and compares them with the charges that paid for them."""
 
     ledger: Ledger

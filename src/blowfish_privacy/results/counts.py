@@ -16,7 +16,7 @@ from blowfish_privacy.mechanisms.constraints import ConstrainedError, Constraint
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.release.plan import sliced
 from blowfish_privacy.results.pictures.figure import label_numbers, label_values, plain_text
-from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, draw_steps, interval_figure
+from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals, draw_steps, interval_figure
 from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import Result, as_float
 from blowfish_privacy.support.arrays import Columns, Floats, Labels, estimates, single_estimates, standard_errors
@@ -192,11 +192,11 @@ class NumberResult(Result):
         (value,) = single_estimates(self.values, error.rmse).tolist()
         yield [self._asked, value, *standard_errors([error.rmse, error.interval("0.95")]).tolist()]
 
-    def intervals_shown(self) -> Sequence[Interval]:
+    def intervals_shown(self) -> Sequence[LabelledInterval]:
         width = self.error().interval("0.95")
         ends = self.value - width, self.value + width
         low, high = np.clip(ends, *self._selected).tolist() if self.release.query.keyword == "mean" else ends
-        return [Interval(float(self.value), min(low, self.value), max(high, self.value))]
+        return [LabelledInterval(float(self.value), min(low, self.value), max(high, self.value))]
 
     def draw(self, axes: Any) -> None:
         draw_intervals(axes, {"": self.intervals_shown()}, self.asked())
@@ -261,12 +261,12 @@ class VectorResult(Result):
         half = error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
         return as_float(self.values) - half, as_float(self.values) + half
 
-    def intervals_shown(self) -> Sequence[Interval]:
+    def intervals_shown(self) -> Sequence[LabelledInterval]:
         if len(self.values) > _MOST_NAMED or self._ordered:
             return ()
         low, high = self.interval()
         answers = zip(as_float(self.values).tolist(), low.tolist(), high.tolist(), self.labels(), strict=True)
-        return [Interval(*each) for each in answers]
+        return [LabelledInterval(*each) for each in answers]
 
     @property
     def _ordered(self) -> bool:

@@ -27,7 +27,7 @@ from blowfish_privacy.results.pictures.distribution import (
 )
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import ending_of, picture, start_figure
-from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals
+from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals
 from blowfish_privacy.results.result import Result
 from blowfish_privacy.support.arrays import Columns, Labels, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, exact, show
@@ -373,10 +373,10 @@ class QuantilesResult(CumulativeResult):
             marks.append((f"{show(wanted)}: {self.attribute.show(place)}", place, min(first, place), max(last, place)))
         return marks
 
-    def intervals_shown(self) -> Sequence[Interval]:
+    def intervals_shown(self) -> Sequence[LabelledInterval]:
         shares = cast(Quantiles, self.release.query).shares
         return [
-            Interval(
+            LabelledInterval(
                 _middle(self.attribute.value(place)),
                 _end(self.attribute.value(first), 0),
                 _end(self.attribute.value(last), 1),
@@ -405,8 +405,10 @@ class RangesResult(CumulativeResult):
             shown = estimates(np.array([self.range(low, high), below, above]), (above - below) / 4)
             yield [str(low), str(high), *shown.tolist()]
 
-    def intervals_shown(self) -> Sequence[Interval]:
-        return [Interval(count, below, above, f"{low} to {high}") for low, high, count, below, above in self.rows()]
+    def intervals_shown(self) -> Sequence[LabelledInterval]:
+        return [
+            LabelledInterval(count, below, above, f"{low} to {high}") for low, high, count, below, above in self.rows()
+        ]
 
     def _figure(self) -> Any:
         """Draw the ranges that were asked for, and the distribution beside them."""

@@ -22,7 +22,7 @@ from blowfish_privacy.release import reading
 from blowfish_privacy.release.document import KeptValues
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import ending_of, picture, shorten, start_figure, state_below, title_above
-from blowfish_privacy.results.pictures.intervals import Interval
+from blowfish_privacy.results.pictures.intervals import LabelledInterval
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.file_forms import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, csv_pieces, csv_table, write_atomically
@@ -282,7 +282,7 @@ class Result(Drawn):
             self.kept.copy(self.release.folder, Path(path).parent)
         write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
 
-    def intervals_shown(self) -> Sequence[Interval]:
+    def intervals_shown(self) -> Sequence[LabelledInterval]:
         """Return the few numbers that are the answer, where it is that short; groups of them make one picture."""
         return ()
 

@@ -31,7 +31,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Table:
+class CardTable:
     """A few numbers in rows; the first cell of a row says what it is about."""
 
     header: tuple[str, ...]
@@ -55,7 +55,7 @@ class Section:
 
     title: str
     items: tuple[Item, ...]
-    table: Table | None = None
+    table: CardTable | None = None
     pictures: tuple[Picture, ...] = ()
 
 
@@ -177,7 +177,7 @@ def _line(item: Item, before: Item | None) -> str:
     return f"<dt>{label}</dt><dd>{_marked(item.text)}{links}</dd>"
 
 
-def _table(table: Table) -> str:
+def _table(table: CardTable) -> str:
     def row(cells: tuple[str, ...], tag: str) -> str:
         return f"<tr>{''.join(f'<{tag}>{_marked(cell)}</{tag}>' for cell in cells)}</tr>"
 

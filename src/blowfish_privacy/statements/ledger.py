@@ -43,7 +43,7 @@ Pair: TypeAlias = tuple[Record, Record]
 
 
 @dataclass(frozen=True)
-class FarApart:
+class FarLoss:
     """Two values that are some secret steps apart, and what is lost between them."""
 
     pair: str
@@ -89,7 +89,7 @@ class FarLosses:
     made: tuple[OwnLoss, ...] | None
     """What each release loses by itself; None where known facts tie records together, or a policy is not readable."""
 
-    def some(self, most: int) -> Iterator[FarApart]:
+    def some(self, most: int) -> Iterator[FarLoss]:
         """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
         yield from islice(self._of_attributes(least=2), most)
         yield from self._of_all()
@@ -121,17 +121,17 @@ class FarLosses:
             if self.policy.distance(*pair) < inf:
                 yield pair, pair_loss(made, pair, self.balances.measure)
 
-    def _of_attributes(self, least: int) -> Iterator[FarApart]:
+    def _of_attributes(self, least: int) -> Iterator[FarLoss]:
         ends = [(first, last) for _, first, last, hops in self.policy.ends if least <= hops < inf]
         for (domain, pair, hops), (first, last) in zip(furthest(self.policy, least=least), ends, strict=True):
             yield self._worst(pair, hops, domain, (domain.record(first), domain.record(last)))
 
-    def _of_all(self) -> Iterator[FarApart]:
+    def _of_all(self) -> Iterator[FarLoss]:
         together, records = furthest_together(self.policy), furthest_apart(self.policy)
         if together is not None and records is not None:
             yield self._worst(*together, self.policy.domain.project(tuple(records[0])), records[:2])
 
-    def _worst(self, pair: str, hops: Hops, domain: Domain, ends: Pair) -> FarApart:
+    def _worst(self, pair: str, hops: Hops, domain: Domain, ends: Pair) -> FarLoss:
         """Bound what any two values of some attributes lose; name the ends, or those that lose more if they show."""
         most = self._by_steps(domain, hops)
         if self.made is None:
@@ -170,9 +170,9 @@ class FarLosses:
             bounds += [] if by_attributes is None else [by_attributes]
         return min(bounds)
 
-    def _apart(self, pair: str, hops: Hops, amount: Fraction | float) -> FarApart:
+    def _apart(self, pair: str, hops: Hops, amount: Fraction | float) -> FarLoss:
         lost = None if isinf(amount) else self._strength(Fraction(amount))
-        return FarApart(pair, hops, lost, self._strength(self.spent))
+        return FarLoss(pair, hops, lost, self._strength(self.spent))
 
     def _strength(self, amount: Fraction) -> Strength:
         return Strength(self.balances.measure, amount)

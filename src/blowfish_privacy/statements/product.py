@@ -60,8 +60,8 @@ from blowfish_privacy.statements.card import (
     why_exact,
     year,
 )
-from blowfish_privacy.statements.card_page import Card, Item, Picture, Section, Table, card_view
-from blowfish_privacy.statements.ledger import FarApart, FarLosses
+from blowfish_privacy.statements.card_page import Card, CardTable, Item, Picture, Section, card_view
+from blowfish_privacy.statements.ledger import FarLoss, FarLosses
 from blowfish_privacy.statements.plan import made_by
 
 
@@ -121,7 +121,7 @@ class ProductLoss:
         """Say which values all releases together protect in name only; no attribute is left out."""
         return self._far.in_name_only("all releases")
 
-    def far_apart(self) -> Iterator[FarApart]:
+    def far_apart(self) -> Iterator[FarLoss]:
         """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
         return self._far.some(MOST_LISTED)
 
@@ -222,14 +222,14 @@ def summary(loss: ProductLoss) -> str:
     return said
 
 
-def loss_table(loss: ProductLoss) -> Table:
+def loss_table(loss: ProductLoss) -> CardTable:
     """Write for each class of secret pairs what it lost and what that means."""
     rows = [_row(loss, f"{pairs_named(pairs)}", amount) for pairs, amount in loss.classes.items()]
     whole = loss.whole_record
     if whole is not None and len(rows) > 1:
         rows.append(_row(loss, "all attributes, a secret step in each", whole))
     measure = loss.product.measure
-    return Table(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
+    return CardTable(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
 
 
 def protected(loss: ProductLoss) -> Iterator[Item]:

@@ -27,7 +27,7 @@ from blowfish_privacy.statements.card_page import Card, markdown, page
 from blowfish_privacy.statements.ledger import HistoryRow, history
 from blowfish_privacy.statements.plan import Confirmation, confirmation, paid_by
 from blowfish_privacy.statements.product import make_product_card
-from blowfish_privacy.studio.charts.look import Picture
+from blowfish_privacy.studio.charts.look import TitledChart
 from blowfish_privacy.studio.charts.results import pictures_of
 from blowfish_privacy.support.progress import Task, progress_to
 
@@ -116,7 +116,7 @@ class Published:
     """Which of the ledger's releases of that name it is."""
 
     @cached_property
-    def pictures(self) -> Sequence[Picture]:
+    def pictures(self) -> Sequence[TitledChart]:
         """The result as charts; the first time this may take a moment."""
         return pictures_of(self.result)
 

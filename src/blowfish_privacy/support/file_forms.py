@@ -63,7 +63,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class InSchema:
     """Says how the JSON Schema writes a type, where pydantic would say less, or the same at length."""
 
     schema: Mapping[str, Any]
@@ -350,14 +350,14 @@ _DIGITS = "[0-9]+(_[0-9]+)*"
 _NUMBER = rf"^\s*[-+]?({_DIGITS}\s*/\s*{_DIGITS}|({_DIGITS}\.?|({_DIGITS})?\.{_DIGITS})([eE][-+]?{_DIGITS})?)\s*$"
 
 EXACT_SCHEMA = {"type": ["number", "string"], "pattern": _NUMBER}
-Exact: TypeAlias = Annotated[int | Decimal | float | str, Published(EXACT_SCHEMA)]
+Exact: TypeAlias = Annotated[int | Decimal | float | str, InSchema(EXACT_SCHEMA)]
 """A number that is read exactly: 5, 0.5, "1/3"."""
-Above0: TypeAlias = Annotated[int | Decimal | float | str, Published({**EXACT_SCHEMA, "exclusiveMinimum": 0})]
+Above0: TypeAlias = Annotated[int | Decimal | float | str, InSchema({**EXACT_SCHEMA, "exclusiveMinimum": 0})]
 Positive: TypeAlias = Annotated[Above0, Wanted("a number above 0", "write it like 5, 0.5, '1/3' or '0.05'.")]
-Value: TypeAlias = Annotated[int | Decimal | float | str | bool, Published({"type": ["number", "string", "boolean"]})]
+Value: TypeAlias = Annotated[int | Decimal | float | str | bool, InSchema({"type": ["number", "string", "boolean"]})]
 """A value of an attribute."""
 Name: TypeAlias = Annotated[str, Wanted("the name of an attribute")]
 Names: TypeAlias = Annotated[
-    Annotated[list[str], Len(1), Published(listed({"type": "string"}, least=1, unique=True))] | str,
+    Annotated[list[str], Len(1), InSchema(listed({"type": "string"}, least=1, unique=True))] | str,
     Wanted("the name of an attribute, or a list of names"),
 ]

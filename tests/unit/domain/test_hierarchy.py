@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.domain import Level, Subset
+from blowfish_privacy.domain import HierarchyLevel, Subset
 from blowfish_privacy.release import spec
 from blowfish_privacy.support import limits
 
@@ -162,6 +162,6 @@ def test_missing_values_are_counted_below_the_name_that_is_declared():
 
 
 def test_a_level_is_not_declared_on_its_own():
-    assert isinstance(PLACE.at("state"), Level)
+    assert isinstance(PLACE.at("state"), HierarchyLevel)
     with pytest.raises(bp.DomainError, match="not an attribute of its own"):
         PLACE.at("state").to_file()

@@ -13,8 +13,8 @@ import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import AdaptiveGrid, GridHierarchy
 from blowfish_privacy.mechanisms.grid.adaptive_grid import (
-    Blocks,
     LookScales,
+    SquareBlocks,
     calibrated_scales,
     gathered,
     settled_from_the_top,
@@ -40,7 +40,7 @@ def calibrated(kind, under, epsilon="1", records=10_000):
 
 def rows_of(made, counts, refined):
     """Return what is measured without noise, and the variance of each row, for given blocks to refine."""
-    blocks = Blocks(counts.shape, made.side)
+    blocks = SquareBlocks(counts.shape, made.side)
     sums = blocks.sums(counts)
     chosen = blocks.to_cells(refined)
     total = [] if made.total is None else [counts.sum()]
@@ -56,7 +56,7 @@ def rows_of(made, counts, refined):
 def test_the_estimate_is_least_squares_and_its_error_is_exact(shape, side, measured, data):
     under = policy(*shape, size="unknown" if measured else "known")
     made = AdaptiveGrid(QUERY.on(under.domain), side, 5, SCALES, Fraction(5) if measured else None)
-    blocks, cells = Blocks(shape, side), shape[0] * shape[1]
+    blocks, cells = SquareBlocks(shape, side), shape[0] * shape[1]
     draw = st.lists(st.integers(-9, 9), min_size=blocks.many, max_size=blocks.many)
     look = np.array(data.draw(draw)).reshape(blocks.table)
     refined = look >= 5
@@ -83,7 +83,7 @@ def test_the_estimate_is_least_squares_and_its_error_is_exact(shape, side, measu
 def test_no_move_loses_more_than_stated_whatever_is_refined(shape, side, data):
     # By brute force over all moves: the rows after the look, for blocks that were chosen somehow.
     made = AdaptiveGrid(QUERY.on(policy(*shape).domain), side, 5, SCALES)
-    table = Blocks(shape, side).table
+    table = SquareBlocks(shape, side).table
     refined = np.array(data.draw(st.lists(st.booleans(), min_size=table[0] * table[1], max_size=table[0] * table[1])))
     units = {x: np.zeros(shape, dtype=np.int64) for x in np.ndindex(shape)}
     for x, unit in units.items():
@@ -141,7 +141,7 @@ def test_what_is_settled_is_not_negative_and_nearest_in_every_square(shape, data
     assert settled.sum() == pytest.approx(max(estimate.sum(), 0), abs=1e-9)
     side = 2
     while side < 2 * max(shape):
-        parts = Blocks(shape, side // 2)
+        parts = SquareBlocks(shape, side // 2)
         # One multiplier for each square: parts that are not empty moved by it times their cells, and those that are
         # would have moved below zero.
         sums, moved = parts.sums(settled), (parts.sums(settled) - parts.sums(estimate)) / parts.sizes
@@ -233,7 +233,7 @@ def test_damaged_documents_are_refused():
 
 def test_intervals_allow_for_records_that_even_cells_hide():
     counts = np.arange(90).reshape(9, 10)
-    blocks = Blocks((9, 10), 4)
+    blocks = SquareBlocks((9, 10), 4)
     uneven = gathered(counts, blocks)
     assert blocks.sums(uneven).tolist() == blocks.sums(counts).tolist()
     assert (uneven >= 0).all()

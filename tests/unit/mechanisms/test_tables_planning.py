@@ -11,7 +11,7 @@ from scipy.linalg import null_space
 
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.tables import planning
-from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design, best_precisions
+from blowfish_privacy.mechanisms.tables.planning import WantedTables, best_design, best_precisions
 from blowfish_privacy.mechanisms.tables.shapes import alike, apart, lattice
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.support import arrays
@@ -81,7 +81,7 @@ def subsets(axes):
 )
 def test_pure_epsilon_on_adult(count, changed, target):
     """Root mean squared error of a cell at epsilon 1, over all cells of all tables."""
-    wanted = Wanted(ADULT, ways(13, count), "mean", changed, presence=False)
+    wanted = WantedTables(ADULT, ways(13, count), "mean", changed, presence=False)
     design = best_design(wanted)
     assert sqrt(design.objective) <= 1.03 * target
     cells = np.array([prod(ADULT[axis] for axis in table) for table in wanted.tables])
@@ -101,14 +101,14 @@ def test_pure_epsilon_on_adult(count, changed, target):
 )
 def test_rho_on_adult(count, changed, target):
     """The same at rho = 1/2, with the optimality that the dual proves."""
-    design = best_design(Wanted(ADULT, ways(13, count), "mean", changed, presence=False), Norm.L2)
+    design = best_design(WantedTables(ADULT, ways(13, count), "mean", changed, presence=False), Norm.L2)
     assert sqrt(design.objective) == pytest.approx(target, rel=0.005)
     assert design.objective / design.bound - 1 < 1e-10
 
 
 @pytest.mark.parametrize(("count", "target"), [(2, 4.40), (3, 9.35)])
 def test_worst_table_at_rho(count, target):
-    design = best_design(Wanted(ADULT, ways(13, count), "worst", attribute_secrets(13), presence=False), Norm.L2)
+    design = best_design(WantedTables(ADULT, ways(13, count), "worst", attribute_secrets(13), presence=False), Norm.L2)
     assert sqrt(design.objective) == pytest.approx(target, rel=0.005)
     assert design.objective / design.bound - 1 < 1e-6
 
@@ -116,14 +116,14 @@ def test_worst_table_at_rho(count, target):
 @pytest.mark.parametrize(("count", "target"), [(1, 3.0468), (2, 6.3587), (3, 10.5153)])
 def test_add_or_remove_gives_the_figures_of_residual_planner(count, target):
     """Its Adult has 14 attributes; records come and go, nothing else is secret, privacy cost 1."""
-    wanted = Wanted(RESIDUAL_PLANNER_ADULT, ways(14, count), "mean", (), presence=True)
+    wanted = WantedTables(RESIDUAL_PLANNER_ADULT, ways(14, count), "mean", (), presence=True)
     assert sqrt(best_design(wanted, Norm.L2).objective) == pytest.approx(target, abs=5e-5)
 
 
 @pytest.mark.parametrize(("attributes", "target"), [(14, 10.53), (50, 38.78)])
 def test_many_attributes_of_ten_values(attributes, target):
     """All tables of up to three attributes at rho 1/2; benchmarks/tables.py goes on to 100 attributes: 77.78."""
-    wanted = Wanted(
+    wanted = WantedTables(
         (10,) * attributes, ways(attributes, 1, 2, 3), "mean", attribute_secrets(attributes), presence=False
     )
     assert sqrt(best_design(wanted, Norm.L2).objective) == pytest.approx(target, rel=0.0005)
@@ -131,7 +131,7 @@ def test_many_attributes_of_ten_values(attributes, target):
 
 @pytest.mark.parametrize("changed", [attribute_secrets(13), full_domain(13)])
 def test_the_worst_table_is_better_where_it_counts(changed):
-    worst, mean = (Wanted(ADULT, ways(13, 2), weights, changed, presence=False) for weights in ("worst", "mean"))
+    worst, mean = (WantedTables(ADULT, ways(13, 2), weights, changed, presence=False) for weights in ("worst", "mean"))
     design = best_design(worst)
     assert design.objective == pytest.approx(cell_variances(worst, design).max())
     assert design.objective < 0.9 * cell_variances(mean, best_design(mean)).max()
@@ -149,7 +149,7 @@ def workloads(draw):
     secret = st.lists(st.frozensets(st.sampled_from(axes), min_size=1), max_size=3).map(tuple)
     changed = draw(st.one_of(st.just(attribute_secrets(len(sizes))), st.just(full_domain(len(sizes))), secret))
     numbers = st.tuples(*(st.sampled_from([1.0, 2.0, 0.5]) for _ in tables))
-    return Wanted(
+    return WantedTables(
         sizes, tables, draw(st.one_of(st.sampled_from(["worst", "mean"]), numbers)), changed, draw(st.booleans())
     )
 
@@ -268,7 +268,7 @@ def test_attributes_that_are_alike_change_nothing(wanted):
 
 
 def test_public_attributes_are_exact_and_free():
-    wanted = Wanted((3, 4, 5), ((0, 1), (1, 2), (1,)), "mean", (frozenset({2}),), presence=False)
+    wanted = WantedTables((3, 4, 5), ((0, 1), (1, 2), (1,)), "mean", (frozenset({2}),), presence=False)
     design = best_design(wanted)
     exact = {axes for (axes, _), weight in zip(design.measured, design.weights, strict=True) if weight == inf}
     assert exact == {(0, 1)}
@@ -276,7 +276,7 @@ def test_public_attributes_are_exact_and_free():
 
 
 def test_without_secrets_nothing_is_noisy():
-    design = best_design(Wanted((3, 4), ((0, 1), (1,)), "worst", (), presence=False))
+    design = best_design(WantedTables((3, 4), ((0, 1), (1,)), "worst", (), presence=False))
     assert design.measured == (((0, 1), ()),)
     assert design.weights.tolist() == [inf]
     assert design.bound == design.objective == 0
@@ -284,7 +284,7 @@ def test_without_secrets_nothing_is_noisy():
 
 def test_three_binary_attributes_are_best_measured_as_one_table():
     """Under full-domain secrets three signs have w = 1/6 each; the table of 8 cells has w = 1/2."""
-    wanted = Wanted((2, 2, 2), ((0,), (1,), (2,)), "mean", full_domain(3), presence=False)
+    wanted = WantedTables((2, 2, 2), ((0,), (1,), (2,)), "mean", full_domain(3), presence=False)
     design = best_design(wanted)
     assert design.measured == (((0, 1, 2), ()),)
     # a cell is half of n and a sign, which is a sum of 8 cells of variance 2 / w^2 = 8: 64 / 4; with signs 2 * 36 / 4
@@ -294,13 +294,15 @@ def test_three_binary_attributes_are_best_measured_as_one_table():
 
 def test_too_many_components_are_refused():
     with pytest.raises(RefusalError, match="components"):
-        best_design(Wanted(tuple(range(2, 26)), (tuple(range(24)),), "mean", full_domain(24), presence=False))
+        best_design(WantedTables(tuple(range(2, 26)), (tuple(range(24)),), "mean", full_domain(24), presence=False))
 
 
 @pytest.mark.parametrize("norm", [Norm.L1, Norm.L2])
 @pytest.mark.parametrize("weights", ["mean", "worst"])
 def test_sparse_matrices_give_the_same_plans(norm, weights, monkeypatch):
-    wanted = Wanted((4, 2, 3, 5, 2), ways(5, 1, 2), weights, (frozenset({0, 1}), frozenset({2}), frozenset({3})), True)
+    wanted = WantedTables(
+        (4, 2, 3, 5, 2), ways(5, 1, 2), weights, (frozenset({0, 1}), frozenset({2}), frozenset({3})), True
+    )
     small = best_design(wanted, norm)
     monkeypatch.setattr(arrays, "is_small", lambda shape: False)
     monkeypatch.setattr(planning, "FEW", 0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from blowfish_lab.paper import data
-from blowfish_lab.paper.figure import Run
+from blowfish_lab.paper.figure import FigureRun
 from blowfish_privacy.errors import DataError
 
 LOSSES = ["capital_loss", *["0"] * 10_000, *["4356"] * 10]
@@ -15,14 +15,14 @@ COLOURS = ["b\tg\tr\tclass", *["1\t2\t255\t1"] * 10_000]
 
 def write(folder, name, lines):
     (folder / name).write_text("\n".join(lines) + "\n")
-    return Run(str(folder))
+    return FigureRun(str(folder))
 
 
 def test_whole_files_are_read(tmp_path):
     assert data.capital_loss(write(tmp_path, "adult.csv", LOSSES)).tolist()[::4356] == [10_000, 10]
     assert data.skin(write(tmp_path, "skin.tsv", COLOURS)).shape == (10_000, 3)
     np.save(tmp_path / "twitter_256x256.npy", np.ones((256, 256)))
-    assert data.tweets(Run(str(tmp_path))).sum() == 256**2
+    assert data.tweets(FigureRun(str(tmp_path))).sum() == 256**2
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_colours_that_cannot_be_the_papers_are_refused(tmp_path, lines):
 def test_a_damaged_array_is_refused(tmp_path, content):
     (tmp_path / "twitter_256x256.npy").write_bytes(content)
     with pytest.raises(DataError, match=r"twitter_256x256\.npy"):
-        data.tweets(Run(str(tmp_path)))
+        data.tweets(FigureRun(str(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_damaged_array_is_refused(tmp_path, content):
 def test_counts_that_cannot_be_the_papers_are_refused(tmp_path, counts):
     np.save(tmp_path / "twitter_256x256.npy", counts)
     with pytest.raises(DataError, match=r"twitter_256x256\.npy"):
-        data.tweets(Run(str(tmp_path)))
+        data.tweets(FigureRun(str(tmp_path)))
 
 
 def test_changed_files_have_another_identity(tmp_path):

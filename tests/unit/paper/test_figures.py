@@ -12,13 +12,13 @@ import pytest
 from blowfish_lab.paper import data, runner
 from blowfish_lab.paper.curves import CLIPPED, FULL, PRINTED, SOUND, Curves, span
 from blowfish_lab.paper.data import clustering_data
-from blowfish_lab.paper.figure import EPSILONS, OURS, PUBLISHED, Run
+from blowfish_lab.paper.figure import EPSILONS, OURS, PUBLISHED, FigureRun
 from blowfish_lab.paper.figure_1 import QUOTIENT, as_printed, clipped, cluster_sums, not_private_published_sulq_kmeans
 from blowfish_lab.paper.figure_2 import SOUND_ORDERED, in_order, paper_mechanism, policy_of
 from blowfish_lab.paper.runner import FIGURES
 from blowfish_privacy.noise import SystemSource
 
-QUICK = Run(None, quick=True)
+QUICK = FigureRun(None, quick=True)
 NAMES = [
     "2b/points/paper-s-mechanism--sound-full-domain-0.1-67c59b54.json",
     "1a/points/ours-2000-km-0.1-28c043e8.json",
@@ -28,7 +28,7 @@ NAMES = [
 def test_the_paper_has_its_figures():
     assert {"1a", "1b", "1c", "1d", "1e", "1f", "2b", "2c"} <= set(FIGURES)
     assert EPSILONS == ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
-    full = Run(None)
+    full = FigureRun(None)
     assert (full.repeats, full.clusterings, full.ranges) == (50, 50, 10_000)
 
 
@@ -70,7 +70,7 @@ def test_finished_points_are_kept_and_damaged_ones_made_again(tmp_path):
     again = runner.reproduce(["policy-graph"], QUICK, tmp_path, workers=1, seen=lambda *done: None)
     assert again[0].rows[0]["ours, default"] == "kept"
     # Another kind of run, or a damaged file, does not count as finished.
-    full = runner.reproduce(["policy-graph"], Run(None), tmp_path, workers=1, seen=lambda *done: None)
+    full = runner.reproduce(["policy-graph"], FigureRun(None), tmp_path, workers=1, seen=lambda *done: None)
     assert full[0].rows[0]["ours, default"] == 8
     file.write_text("{")
     repaired = runner.reproduce(["policy-graph"], QUICK, tmp_path, workers=1, seen=lambda *done: None)
@@ -127,7 +127,7 @@ def test_numbers_that_are_none_count_as_missing():
 
 
 def test_runs_in_other_ways_leave_each_others_points_alone(tmp_path):
-    runs = [Run(data, quick) for data in (None, str(tmp_path)) for quick in (False, True)]
+    runs = [FigureRun(data, quick) for data in (None, str(tmp_path)) for quick in (False, True)]
     for run in runs:
         runner.reproduce(["policy-graph"], run, tmp_path / "out", workers=1, seen=lambda *done: None)
     folder = tmp_path / "out" / "policy-graph"
@@ -144,7 +144,7 @@ def test_runs_in_other_ways_leave_each_others_points_alone(tmp_path):
 
 def test_full_runs_on_real_data_keep_the_names_of_their_points(tmp_path):
     # Finished points of long runs must be found again by later versions of the code.
-    full = Run(str(tmp_path))
+    full = FigureRun(str(tmp_path))
     names = [
         runner._file(tmp_path, FIGURES["2b"], FIGURES["2b"].points(full)[0], full),
         runner._file(tmp_path, FIGURES["1a"], (OURS, "2000 km", "0.1"), full),
@@ -156,7 +156,7 @@ def test_published_values_have_no_more_digits_than_can_be_read():
     for name in ("2b", "2c", "1b", "1d"):
         figure = FIGURES[name]
         numbers = {"mean": 1 / 3, "lower": 1.0, "median": 1.0, "upper": 1.0, "repeats": 3, "seconds": 0.1}
-        rows = figure.rows(dict.fromkeys(figure.points(Run("somewhere")), numbers), Run("somewhere"))
+        rows = figure.rows(dict.fromkeys(figure.points(FigureRun("somewhere")), numbers), FigureRun("somewhere"))
         read = [value for row in rows for column, value in row.items() if PUBLISHED in column and value != ""]
         assert read
         assert all(float(f"{value:.6g}") == value for value in read)
@@ -176,7 +176,7 @@ def test_the_paper_is_compared_after_the_same_ordering_step():
 def test_the_fair_ratio_is_far_below_that_to_what_is_published():
     # On mostly empty values the ordering step removes most of the noise of the paper's mechanism too. The ratios are
     # 4 and 12 or so; the noise of ten repeats moves neither by a factor of 1.8.
-    figure, run = FIGURES["2b"], Run(None, quick=True)
+    figure, run = FIGURES["2b"], FigureRun(None, quick=True)
     points = [(method, "theta 100", "1.0") for method in (SOUND, SOUND_ORDERED, OURS)]
     sound, ordered, ours = (figure.measure(point, run)["mean"] for point in points)
     assert ours < ordered < sound / 2
@@ -253,7 +253,7 @@ def test_stand_ins_have_the_shape_of_the_data_and_say_so():
     for figure in FIGURES.values():
         said = " ".join(figure.notes(QUICK))
         assert ("SYNTHETIC" in said) == bool(figure.real_data)
-        assert "SYNTHETIC" not in " ".join(figure.notes(Run("somewhere")))
+        assert "SYNTHETIC" not in " ".join(figure.notes(FigureRun("somewhere")))
     assert "256" in " ".join(FIGURES["2c"].notes(QUICK))
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from blowfish_lab.paper import runner
 from blowfish_lab.paper.curves import Curves
-from blowfish_lab.paper.figure import OURS, Panel, Run, draw_panels
+from blowfish_lab.paper.figure import OURS, FigureRun, Panel, draw_panels
 from blowfish_lab.paper.figure_2 import UNORDERED, OrderedCurves
 from blowfish_lab.paper.runner import FIGURES
 from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.results.pictures.policy_graph import _read_colours
 
-QUICK = Run(None, quick=True)
+QUICK = FigureRun(None, quick=True)
 NUMBERS = {"mean": 2.0, "lower": 1.0, "median": 1.5, "upper": 3.0, "repeats": 3, "seconds": 0.1, "expected": 2.0}
 
 
@@ -35,7 +35,7 @@ def test_the_lowest_panel_of_every_column_has_labels(many):
 
 def test_the_caption_says_how_often_and_how_thoroughly_was_measured():
     figure = FIGURES["1b"]
-    for run in (QUICK, Run("somewhere")):
+    for run in (QUICK, FigureRun("somewhere")):
         rows = figure.rows(dict.fromkeys(figure.points(run), NUMBERS), run)
         caption = figure.caption(rows, run)
         assert "3 repeats" in caption

@@ -66,7 +66,7 @@ def open_postgres(url: str) -> PostgresSource:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _PostgresColumn:
     name: str
     type: ColumnType
     spelt_out: bool
@@ -126,7 +126,7 @@ class PostgresSource(Source):
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         return connection
 
-    def _relation(self, connection: Connection[Any]) -> tuple[exp.Table, Sequence[_Column]]:
+    def _relation(self, connection: Connection[Any]) -> tuple[exp.Table, Sequence[_PostgresColumn]]:
         query = self._address.options.get("query")
         if query is not None:
             text = query.strip().removesuffix(";")
@@ -219,7 +219,7 @@ def _refuse_namesakes(connection: Connection[Any]) -> None:
         )
 
 
-def _describe(connection: Connection[Any], text: bytes) -> list[_Column]:
+def _describe(connection: Connection[Any], text: bytes) -> list[_PostgresColumn]:
     listed = _columns(connection, text)
     unknown = [oid for _, oid in listed if oid not in _TYPES]
     listed_enums = connection.execute(
@@ -228,7 +228,8 @@ def _describe(connection: Connection[Any], text: bytes) -> list[_Column]:
     enums = {int(oid) for (oid,) in listed_enums}
     types = {**_TYPES, **dict.fromkeys(enums, ColumnType("text"))}
     return [
-        _Column(name, types.get(oid, ColumnType("other")), oid in enums or oid in _SPELT_OUT) for name, oid in listed
+        _PostgresColumn(name, types.get(oid, ColumnType("other")), oid in enums or oid in _SPELT_OUT)
+        for name, oid in listed
     ]
 
 

@@ -101,11 +101,11 @@ class SparkSource(Source):
         self._cleanup.append(partial(session.catalog.dropTempView, view))
         everything = exp.select(exp.Star()).from_(exp.to_identifier(view, quoted=True))
 
-        def ask(query: exp.Select) -> _Answer:
+        def ask(query: exp.Select) -> _SparkAnswer:
             text = query.with_(exp.to_identifier(SOURCE, quoted=True), as_=everything, copy=False).sql(SPARK.name)
             # Spark would put its settings, or the environment's, in place of ${...}, inside quotes too.
             safe = text.replace("${", "\\u0024{")
-            return _Answer(lambda: interruptible(lambda: self._run(session, safe), self._stop))
+            return _SparkAnswer(lambda: interruptible(lambda: self._run(session, safe), self._stop))
 
         return Opened([column_type(fields[index].dataType) for index in indexes], ask, SPARK)
 
@@ -158,7 +158,7 @@ class SparkSource(Source):
             self._context.cancelJobGroup(self._group)
 
 
-class _Answer:
+class _SparkAnswer:
     """A query of Spark, run when its rows are first fetched."""
 
     def __init__(self, run: Callable[[], Any]) -> None:

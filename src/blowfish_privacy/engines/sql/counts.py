@@ -155,7 +155,7 @@ _PRIME, _FACTOR = 2**31 - 1, 1_103_515_245
 
 
 @dataclass(frozen=True)
-class Part:
+class RowPart:
     """One of so many parts of the rows; equal rows are in the same one."""
 
     number: int
@@ -183,7 +183,7 @@ class Packing:
         """The bytes of a row, packed, and the number of times it occurs."""
         return 8 * (len(self.axes) + 1)
 
-    def query(self, types: Sequence[ColumnType], dialect: Dialect, part: Part | int) -> exp.Select:
+    def query(self, types: Sequence[ColumnType], dialect: Dialect, part: RowPart | int) -> exp.Select:
         """Ask for the different rows, and how often each occurs (``n``): for a part of them, or for at most so many.
 
         The first number of a row with a problem is -1; such rows are in every part.
@@ -224,7 +224,7 @@ class Packing:
         )
 
 
-def _belongs(columns: Sequence[exp.Expr], part: Part) -> exp.Condition:
+def _belongs(columns: Sequence[exp.Expr], part: RowPart) -> exp.Condition:
     def rest(each: exp.Expr, divisor: int) -> exp.Expr:
         return exp.Mod(this=exp.Paren(this=each), expression=number(divisor))
 
@@ -275,7 +275,7 @@ class RowSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class RowBlock:
     """Some of the rows, in memory."""
 
     domain: Domain
@@ -311,7 +311,7 @@ class RecordScan:
         for tables in reported(counted, len(self.sets), between(self.progress, _FETCHED, 1)):
             yield _added(tables)
 
-    def _held(self) -> list[Block] | int:
+    def _held(self) -> list[RowBlock] | int:
         """Fetch the rows to keep, or return their number if they are too many."""
         opened = self.source.open(self.domain)
         first = self._fetched(opened, self._most + 1, between(self.progress, 0, _FIRST))
@@ -341,22 +341,22 @@ class RecordScan:
 
             yield from self.source.safely(add_up)
 
-    def _parts(self, opened: Opened, number: int, progress: Progress | None) -> Iterator[Block]:
+    def _parts(self, opened: Opened, number: int, progress: Progress | None) -> Iterator[RowBlock]:
         """Fetch the rows in parts of about equal size."""
         many = ceil(number / self._most)
         for part in range(many):
-            block = self._fetched(opened, Part(part, many), between(progress, part / many, (part + 1) / many))
+            block = self._fetched(opened, RowPart(part, many), between(progress, part / many, (part + 1) / many))
             number -= block.rows
             yield block
         if number:
             raise DataError("the data changed while they were read.")
 
-    def _fetched(self, opened: Opened, part: Part | int, progress: Progress | None) -> Block:
+    def _fetched(self, opened: Opened, part: RowPart | int, progress: Progress | None) -> RowBlock:
         query = self._packing.query(opened.types, opened.dialect, part)
         groups = self.source.groups(opened, query, progress)
         if bool((groups["w0"] < 0).any()):
             raise self.source.problem(opened, self.domain, progress)
-        return Block(self.domain, *self._packing.unpacked(groups))
+        return RowBlock(self.domain, *self._packing.unpacked(groups))
 
     @cached_property
     def _packing(self) -> Packing:

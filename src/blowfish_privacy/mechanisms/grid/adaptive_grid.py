@@ -34,7 +34,7 @@ _STRIDE, _SHIFT = 7, 5
 
 
 @dataclass(frozen=True)
-class Blocks:
+class SquareBlocks:
     """A grid cut into blocks of ``side`` cells along both attributes; those at the far ends may be smaller."""
 
     shape: tuple[int, int]
@@ -84,7 +84,7 @@ class Blocks:
         return first, second
 
 
-def gathered(counts: npt.NDArray[np.int64], blocks: Blocks) -> npt.NDArray[np.int64]:
+def gathered(counts: npt.NDArray[np.int64], blocks: SquareBlocks) -> npt.NDArray[np.int64]:
     """Move the records of every block to few of its cells: most to one, here to these and there to those."""
     table = np.zeros_like(counts)
     for number, (row, column) in enumerate(np.ndindex(blocks.table)):
@@ -133,7 +133,7 @@ class BlockNoise:
     all ones. Blocks are independent, until the total is looked at.
     """
 
-    blocks: Blocks
+    blocks: SquareBlocks
     of_blocks: Floats
     of_cells: Floats
     of_total: float | None = None
@@ -198,7 +198,7 @@ def settled_from_the_top(estimate: Floats, weights: Floats) -> Floats:
     pyramid = [(np.where(weights > 0, estimate, 0.0), weights)]
     while pyramid[-1][0].size > 1:
         shape = pyramid[-1][0].shape
-        halves = Blocks((shape[0], shape[1]), 2)
+        halves = SquareBlocks((shape[0], shape[1]), 2)
         pyramid.append((halves.sums(pyramid[-1][0]), halves.sums(pyramid[-1][1])))
     counts = np.maximum(pyramid[-1][0], 0.0)
     for values, each in reversed(pyramid[:-1]):
@@ -392,9 +392,9 @@ class AdaptiveGrid(GridFamily):
         return 2 * self._blocks.many + self.form.domain.size + (self.total is not None)
 
     @cached_property
-    def _blocks(self) -> Blocks:
+    def _blocks(self) -> SquareBlocks:
         first, second = self.form.domain.shape
-        return Blocks((first, second), self.side)
+        return SquareBlocks((first, second), self.side)
 
     def measure(self, counts: _Whole, source: BitSource) -> npt.NDArray[Any]:
         sums = self._blocks.sums(counts)

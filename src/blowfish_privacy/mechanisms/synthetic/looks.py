@@ -23,7 +23,7 @@ _DAMAGED = "the document is damaged: its steps cannot be read."
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class TableChoice:
     """Tables were chosen by how far the model was from them."""
 
     coefficient: Fraction
@@ -43,14 +43,14 @@ class Look:
     noisy: Integers
 
 
-Step: TypeAlias = Choice | Look
+Step: TypeAlias = TableChoice | Look
 
 
 def encoded(steps: Sequence[Step]) -> Integers:
     """Write steps one after the other: 0 and a choice, or the number of attributes and a table."""
     parts: list[Integers] = []
     for step in steps:
-        if isinstance(step, Choice):
+        if isinstance(step, TableChoice):
             head = [0, *step.coefficient.as_integer_ratio(), len(step.classes), *step.classes, len(step.chosen)]
             tables = [number for axes in step.chosen for number in (len(axes), *axes)]
             parts.append(np.array([*head, *tables], dtype=np.int64))
@@ -96,7 +96,7 @@ def _steps(numbers: Integers, shape: Sequence[int]) -> Iterator[Step]:
         many = one()
         if many == 0:
             coefficient, classes = ratio(), several()
-            yield Choice(coefficient, classes, tuple(table(several()) for _ in range(one())))
+            yield TableChoice(coefficient, classes, tuple(table(several()) for _ in range(one())))
             continue
         axes = table(tuple(int(each) for each in take(many)))
         scale, sizes = ratio(), [shape[axis] for axis in axes]

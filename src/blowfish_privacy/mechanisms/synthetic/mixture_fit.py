@@ -307,7 +307,7 @@ _LEAST = np.float32(1e-12)
 
 
 @dataclass(frozen=True, eq=False)
-class Components:
+class MixtureComponents:
     """The weights of the components, and the shares of all values in each, attributes side by side."""
 
     weights: Reals
@@ -327,7 +327,7 @@ class _Goal:
     attributes: NDArray[np.intp]
 
 
-def fitted(evidence: Evidence, records: float) -> Components:
+def fitted(evidence: Evidence, records: float) -> MixtureComponents:
     """Fit weights and shares to what is known of pairs and single attributes."""
     goal = _goal(evidence, max(records, 1.0))
     values = len(goal.margins)
@@ -372,16 +372,16 @@ def _goal(evidence: Evidence, records: float) -> _Goal:
     )
 
 
-def _components(goal: _Goal, weights: Reals, shares: Reals) -> Components:
+def _components(goal: _Goal, weights: Reals, shares: Reals) -> MixtureComponents:
     """Turn logarithms into weights and shares that sum to 1."""
     largest = np.maximum.reduceat(shares, goal.starts, axis=1)
     powers = np.exp(shares - largest[:, goal.attributes])
     powers /= np.add.reduceat(powers, goal.starts, axis=1)[:, goal.attributes]
     parts = np.exp(weights - weights.max())
-    return Components(parts / parts.sum(), powers)
+    return MixtureComponents(parts / parts.sum(), powers)
 
 
-def _slopes(goal: _Goal, found: Components) -> tuple[Reals, Reals]:
+def _slopes(goal: _Goal, found: MixtureComponents) -> tuple[Reals, Reals]:
     """Return the gradient along the logarithms of weights and shares, times the number of components."""
     weights, shares = found.weights, found.shares
     weighted = weights[:, None] * shares

@@ -19,7 +19,7 @@ import numpy as np
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.synthetic.costs import Costs, rounded_down, rounded_up
-from blowfish_privacy.mechanisms.synthetic.looks import Choice, Looks, Step
+from blowfish_privacy.mechanisms.synthetic.looks import Looks, Step, TableChoice
 from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Known, Zeros
 from blowfish_privacy.mechanisms.synthetic.tree import TreeFit, cells_of, cliques_of, fit_tree
 from blowfish_privacy.noise.bits import BitSource
@@ -290,7 +290,7 @@ class Rounds:
                 tables[inside[place]] for place in draw_packing(len(block), options, coefficient, self.looks.source)
             ]
         classes = tuple(sorted(numbers[pairs] for pairs in told))
-        self.looks.steps.append(Choice(coefficient, classes, tuple(found)))
+        self.looks.steps.append(TableChoice(coefficient, classes, tuple(found)))
         return found
 
     def _atoms(self, tables: Sequence[Axes]) -> list[set[PairClass]]:

@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, check_possible, chosen_approach
 from blowfish_privacy.mechanisms.synthetic.costs import GAUSSIAN, LAPLACE, MOST_SCALE, Accountant, Costs, Scope, Tariff
-from blowfish_privacy.mechanisms.synthetic.looks import Choice, Look, Looks, Step, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.looks import Look, Looks, Step, TableChoice, decoded, encoded
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.rounds import estimated_total
 from blowfish_privacy.noise import BitSource
@@ -44,7 +44,7 @@ def steps_hold(steps: Sequence[Step], scope: Scope, approach: Approach, limits: 
     accountant, costs, tables = Accountant(limits), scope.costs, approach.tables(scope)
     allowed: set[Axes] = {*scope.single, *scope.exact, *([] if approach.chooses else tables)}
     for step in steps:
-        if isinstance(step, Choice):
+        if isinstance(step, TableChoice):
             paid = [costs.classes[number] for number in step.classes if number >= 0]
             told = [pairs for axes in step.chosen for pairs in costs.changes(axes)]
             known = approach.chooses and {*step.chosen} <= {*tables}

@@ -30,7 +30,7 @@ from blowfish_privacy.support.progress import task
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CoarserTable:
     """A table that another one contains: it has fewer attributes, or coarser levels of them."""
 
     sizes: tuple[int, ...]
@@ -133,9 +133,9 @@ class Agreement:
             components.nesting,
         )
 
-    def parts(self, axes: Axes) -> Iterator[Part]:
+    def parts(self, axes: Axes) -> Iterator[CoarserTable]:
         """Go through the tables that a table contains, itself among them."""
-        return (Part(self.sizes, self.nesting, axes, component) for component in self.nesting.parts(axes))
+        return (CoarserTable(self.sizes, self.nesting, axes, component) for component in self.nesting.parts(axes))
 
     def sums(self, tables: Sequence[npt.NDArray[Any]], axes: Axes) -> npt.NDArray[Any]:
         """Sum a table that agrees with the others down to some axes, in this order."""
@@ -149,9 +149,9 @@ class Agreement:
         return next(found).transpose([wanted.index(axis) for axis in axes])
 
     @cached_property
-    def _common(self) -> dict[Axes, list[tuple[int, Part]]]:
+    def _common(self) -> dict[Axes, list[tuple[int, CoarserTable]]]:
         """Every component that several tables have in common, or that is exact, with the numbers of the tables."""
-        found: dict[Axes, list[tuple[int, Part]]] = {}
+        found: dict[Axes, list[tuple[int, CoarserTable]]] = {}
         for number, axes in enumerate(self.tables):
             for part in self.parts(axes):
                 found.setdefault(part.component, []).append((number, part))
@@ -310,7 +310,7 @@ def _even(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
     return spread
 
 
-def _finest(parts: Iterable[Part], agreement: Agreement) -> Part:
+def _finest(parts: Iterable[CoarserTable], agreement: Agreement) -> CoarserTable:
     """Return the part that contains all others."""
     return max(parts, key=lambda part: sum(len(agreement.nesting.chain(axis)) for axis in part.component))
 

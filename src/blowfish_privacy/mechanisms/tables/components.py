@@ -24,7 +24,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import in_short
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, Pattern
+from blowfish_privacy.mechanisms.tables.nesting import Axes, LevelPattern, Nesting
 from blowfish_privacy.noise import SimulationSource, discrete_laplace
 from blowfish_privacy.queries.tables import Block, Objective
 from blowfish_privacy.support.arrays import Floats, Integers
@@ -377,9 +377,9 @@ class Components:
                 if many.any():
                     yield number, np.broadcast_to(factor, many.shape), many
 
-    def _along(self, block: Block, measured: int | None, axis: int) -> list[Pattern]:
+    def _along(self, block: Block, measured: int | None, axis: int) -> list[LevelPattern]:
         if axis in block.signs:
-            return [Pattern(np.ones(2), {axis: np.full(2, 0.5)})]
+            return [LevelPattern(np.ones(2), {axis: np.full(2, 0.5)})]
         return self.nesting.patterns(axis, measured, self.shape)
 
     def _parts_of(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:

@@ -28,7 +28,7 @@ from blowfish_privacy.mechanisms.tables.gaussian_rows import (
 )
 from blowfish_privacy.mechanisms.tables.marginals import alike
 from blowfish_privacy.mechanisms.tables.nesting import Axes
-from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
+from blowfish_privacy.mechanisms.tables.planning import WantedTables, best_design
 from blowfish_privacy.mechanisms.tables.shapes import Along
 from blowfish_privacy.mechanisms.tables.tables_mechanism import (
     TablesMechanism,
@@ -180,7 +180,7 @@ _RANGE_BITS, _FEWEST = 16, 6
 """Numbers of rows have so many bits behind the point, where there is room for them."""
 
 
-def best_reading(wanted: Wanted, moves: Mapping[int, int], room: int) -> dict[int, AxisRows]:
+def best_reading(wanted: WantedTables, moves: Mapping[int, int], room: int) -> dict[int, AxisRows]:
     """Choose rows for each axis of which ranges are asked for: how long columns may be, beside how far they change.
 
     ``moves`` says how far a secret pair moves along each; rows of one record have at most ``room`` bits.
@@ -221,7 +221,7 @@ def _along(rows: AxisRows, move: int) -> Along:
     return Along(inside, outside, norm, 1 - change / (2 * norm))
 
 
-def _bits(wanted: Wanted, moves: Mapping[int, int], table: tuple[int, ...], room: int) -> int:
+def _bits(wanted: WantedTables, moves: Mapping[int, int], table: tuple[int, ...], room: int) -> int:
     """Return how many bits there are for the rows of a table, along each axis with rows; one is for what is above 1."""
     read = [axis for axis in table if axis in moves]
     plain = sum(log2(wanted.sizes[axis]) for axis in table if axis not in moves)
@@ -252,7 +252,7 @@ def chosen_components(
     if several:
         moves = {axis: graph.largest_move(asked.domain.names[axis]) for axis in several}
         most = MOST_SECRET_RECORDS if policy.size == "unknown" else max(records or 0, _FEW)
-        rows = best_reading(Wanted(*known), moves, (LARGEST_ANSWER // most).bit_length() - 1)
+        rows = best_reading(WantedTables(*known), moves, (LARGEST_ANSWER // most).bit_length() - 1)
         blocks, _ = _design(*known, read_along(rows, moves))
         return RowsForm(asked.domain, blocks, rows=rows), None
     blocks, bound = _design(*known)
@@ -270,7 +270,7 @@ def _design(
 ) -> tuple[tuple[Block, ...], float]:
     """Plan once: another rho has the same components and weights."""
     with task("Planning the tables"):
-        design = best_design(Wanted(sizes, tables, objective, changed, presence, read), Norm.L2)
+        design = best_design(WantedTables(sizes, tables, objective, changed, presence, read), Norm.L2)
     weights: list[float] = design.weights.tolist()
     largest = max((weight for weight in weights if weight < inf), default=1.0)
     whole = {weight: max(_whole(weight / largest), 1) if weight < inf else 0 for weight in {*weights}}

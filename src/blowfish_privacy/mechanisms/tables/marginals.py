@@ -18,7 +18,7 @@ from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE, check_secret_size
 from blowfish_privacy.mechanisms.tables.components import Components, TablesError
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting, weighed
-from blowfish_privacy.mechanisms.tables.planning import Wanted, best_design
+from blowfish_privacy.mechanisms.tables.planning import WantedTables, best_design
 from blowfish_privacy.mechanisms.tables.ranges import RangeComponents, RangesError, rebalanced, with_rows
 from blowfish_privacy.mechanisms.tables.tables_mechanism import (
     TablesMechanism,
@@ -186,7 +186,7 @@ def _design(
 ) -> tuple[tuple[Block, ...], float]:
     """Plan once: another epsilon has the same tables and weights."""
     with task("Planning the tables"):
-        design = best_design(Wanted(sizes, tables, objective, changed, presence))
+        design = best_design(WantedTables(sizes, tables, objective, changed, presence))
     weights: list[float] = design.weights.tolist()
     largest = max((weight for weight in weights if weight < inf), default=1.0)
     blocks: list[Block] = []

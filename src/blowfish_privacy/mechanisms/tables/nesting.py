@@ -24,7 +24,7 @@ _SMALLEST = 1e-60
 
 
 @dataclass(frozen=True, eq=False)
-class Pattern:
+class LevelPattern:
     """Values of a measured level that agree with each value of an axis on the same levels."""
 
     many: Floats
@@ -117,7 +117,7 @@ class Nesting:
         up = self.above[fine]
         return self.part(fine) * self.shares(coarse, self.parents[fine], int(up.max()) + 1)[up]
 
-    def patterns(self, axis: int, measured: int | None, shape: Sequence[int]) -> list[Pattern]:
+    def patterns(self, axis: int, measured: int | None, shape: Sequence[int]) -> list[LevelPattern]:
         """Say how the noise of a measured level gets into each value of an axis, component by component.
 
         Values of the measured level have the same factor for a value of the axis if they agree with it on the same
@@ -126,7 +126,7 @@ class Nesting:
         size = shape[axis]
         whole = self.shares(None, axis, size)
         if measured is None:
-            return [Pattern(np.ones(size), {None: whole})]
+            return [LevelPattern(np.ones(size), {None: whole})]
         common = [level for level in self.chain(measured) if level in self.chain(axis)]
         under = [np.full(size, float(shape[measured]))]
         parts: list[Floats] = []
@@ -135,13 +135,13 @@ class Nesting:
             many = np.ones(shape[level]) if level == measured else np.bincount(self.positions(measured, level))
             under.append(many[own].astype(np.float64))
             parts.append(self.part(level, shape[level])[own])
-        found: list[Pattern] = []
+        found: list[LevelPattern] = []
         for depth in range(len(common) + 1):
             factors: dict[int | None, Floats] = {None: whole}
             for number, level in enumerate(common):
                 kept = (depth > number) - (depth >= number) * parts[number]
                 factors[level] = self.shares(level, axis, size) * kept
-            found.append(Pattern(under[depth] - (under[depth + 1] if depth < len(common) else 0.0), factors))
+            found.append(LevelPattern(under[depth] - (under[depth + 1] if depth < len(common) else 0.0), factors))
         return found
 
     def response(

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.tables.shapes import (
     Axes,
-    Lattice,
     Measurement,
     Measurements,
     Shape,
-    Wanted,
+    TableLattice,
+    WantedTables,
     apart,
     candidates,
     containment,
@@ -60,10 +60,10 @@ class Weights:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PlanningProblem:
     """Candidates for measuring and what they tell; alternating finds weights for them."""
 
-    lattice: Lattice
+    lattice: TableLattice
     known: Measurements
 
     def settle(self, start: Floats, shares: Floats, rounds: int = ROUNDS) -> Weights:
@@ -117,7 +117,7 @@ SCALES = (0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0)
 """Weights of a larger table that are tried, in units of the root of the sum of squares of those it replaces."""
 
 
-def with_larger_tables(problem: Problem, best: Weights) -> Weights:
+def with_larger_tables(problem: PlanningProblem, best: Weights) -> Weights:
     """Exchange tables for larger ones while that helps: for any, or at first only for small ones."""
     exchanges = Exchanges.of(problem)
     found = [best, exchanges.all_made(best, inf), exchanges.all_made(exchanges.all_made(best, SMALL), inf)]
@@ -132,14 +132,14 @@ class Exchanges:
     ``places`` numbers them among the candidates, ``contained`` says what each contains, ``told`` what each tells.
     """
 
-    problem: Problem
+    problem: PlanningProblem
     places: NDArray[np.intp]
     cells: Floats
     contained: Matrix
     told: Entries
 
     @classmethod
-    def of(cls, problem: Problem) -> Exchanges:
+    def of(cls, problem: PlanningProblem) -> Exchanges:
         """List all tables without signs."""
         shapes = problem.known.shapes
         places = np.array([place for place, (_, signs) in enumerate(shapes) if not signs])
@@ -207,11 +207,11 @@ class Exchanges:
 # The best noise on tables for pure epsilon: several starts, then larger tables in place of smaller ones.
 
 
-def best_weights(lattice: Lattice) -> tuple[list[Measurement], Floats, float]:
+def best_weights(lattice: TableLattice) -> tuple[list[Measurement], Floats, float]:
     """Return what to measure, its weights for a largest loss of 1, and what it gives."""
     smaller = candidates(lattice)
     listed = [*smaller, *unions(lattice, smaller)]
-    problem = Problem(lattice, measurements(lattice, listed))
+    problem = PlanningProblem(lattice, measurements(lattice, listed))
     asked = frozenset(lattice.tables)
     alone = np.array([1.0 if not signs and shape in asked else 0.0 for shape, signs in listed])
     first = np.arange(len(listed)) < len(smaller)
@@ -255,7 +255,7 @@ class Precisions:
     bound: float
 
 
-def best_precisions(lattice: Lattice) -> Precisions:
+def best_precisions(lattice: TableLattice) -> Precisions:
     """Solve the program with the changes that matter, found one after another."""
     changes, complete = _changes(lattice)
     costs = _costs(lattice, changes)
@@ -278,7 +278,7 @@ def best_precisions(lattice: Lattice) -> Precisions:
     return Precisions(precisions, lattice.objective(1 / precisions), bound)
 
 
-def _changes(lattice: Lattice) -> tuple[list[Shape], bool]:
+def _changes(lattice: TableLattice) -> tuple[list[Shape], bool]:
     """List what may change: every part of the sets in ``changed`` if these are few, else parts of one and all."""
     found: dict[Shape, None] = {}
     few = sum(prod(count + 1 for count in Counter(shape).values()) for shape in lattice.changed) <= MOST_CHANGES
@@ -301,7 +301,7 @@ def _first(changes: list[Shape], rows: int) -> np.ndarray[tuple[int], np.dtype[n
     return np.array([*begin, *range(len(changes), rows)])
 
 
-def _costs(lattice: Lattice, changes: list[Shape]) -> Matrix:
+def _costs(lattice: TableLattice, changes: list[Shape]) -> Matrix:
     """Return by how much each change, and presence last, moves all components of each shape, squared, at precision 1.
 
     A change of the attributes D moves the component S by 2 prod_S (1 - 1/k) (1 - prod_{S and D} (-1 / (k - 1))).
@@ -331,11 +331,11 @@ def _overlap(members: int, ratio: float, changed: int, chosen: int) -> float:
     )
 
 
-def _presence(lattice: Lattice) -> Floats:
+def _presence(lattice: TableLattice) -> Floats:
     return np.array([lattice.kinds.number(shape) * lattice.contrast(shape) for shape in lattice.components])
 
 
-def _solve(lattice: Lattice, costs: Matrix, accuracy: float) -> tuple[Floats, float]:
+def _solve(lattice: TableLattice, costs: Matrix, accuracy: float) -> tuple[Floats, float]:
     """Return precisions that are optimal for these costs, scaled to a largest cost of 1, and the dual value."""
     spread = lattice.spread
     if lattice.importance is not None:
@@ -421,7 +421,7 @@ def _multiplicative(spread: Matrix, costs: Matrix) -> tuple[Floats, Floats]:
 
 MOST_APART = 1000
 """Up to so many components attributes that are alike may be treated differently, which sometimes gains a little."""
-__all__ = ["Design", "Wanted", "best_design"]
+__all__ = ["Design", "WantedTables", "best_design"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,7 +447,7 @@ class Design:
     objective: float
 
 
-def best_design(wanted: Wanted, norm: Norm = Norm.L1) -> Design:
+def best_design(wanted: WantedTables, norm: Norm = Norm.L1) -> Design:
     """Plan how to measure the tables."""
     arranged = lattice(wanted)
     exact = [(axes, ()) for axes in exact_tables(wanted)]
@@ -468,7 +468,7 @@ def best_design(wanted: Wanted, norm: Norm = Norm.L1) -> Design:
     return Design((*measured, *exact), np.append(repeated, np.full(len(exact), np.inf)), bound, objective)
 
 
-def _members(arranged: Lattice, measurement: Measurement) -> list[tuple[Axes, Axes]]:
+def _members(arranged: TableLattice, measurement: Measurement) -> list[tuple[Axes, Axes]]:
     """List the measurements of a shape."""
     shape, signs = measurement
     kind = {axis: number for number, axes in enumerate(arranged.kinds.members) for axis in axes}

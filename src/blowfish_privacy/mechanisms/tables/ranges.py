@@ -575,7 +575,7 @@ Places: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
+class GroupInformation:
     """What groups of tables tell and cost, if all have weight 1; weights multiply the precision of a group's rows."""
 
     groups: Places
@@ -687,7 +687,7 @@ def _balance(
     components: RangeComponents,
     case: _Case,
     told: Sequence[tuple[int, int, dict[Axes, float], list[tuple[Axes, Axes, float]]]],
-) -> tuple[Balance, list[int]]:
+) -> tuple[GroupInformation, list[int]]:
     """Work out what the groups with noise tell and cost, and list these."""
     shares: dict[tuple[int, Axes], int] = {}
     precisions: list[float] = []
@@ -703,7 +703,7 @@ def _balance(
     known = {component: at for at, component in enumerate(dict.fromkeys(component for _, component in shares))}
     tables, first, second = (np.array([entry[at] for entry in entries], dtype=np.int64) for at in range(3))
     costs = [[sum(cost[n] for n in components.groups[group].numbers) for group in noisy] for cost in case.costs]
-    balance = Balance(
+    balance = GroupInformation(
         np.array([place[number] for number, _ in shares]),
         np.array([known[component] for _, component in shares]),
         np.array(precisions),

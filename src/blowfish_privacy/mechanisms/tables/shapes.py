@@ -180,7 +180,7 @@ class Along:
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class WantedTables:
     """What is asked for, and what is secret.
 
     ``weights`` is the objective: "worst" is the largest variance of a cell, "mean" the mean over all cells of all
@@ -198,7 +198,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
+class TableLattice:
     """The tables asked for that are not exact, and their components that are not exact, by shape.
 
     ``spread`` maps variances of components to variances of one cell of each table. ``importance`` is each table
@@ -234,7 +234,7 @@ class Lattice:
         return float(cells.max() if self.importance is None else cells @ self.importance)
 
 
-def lattice(wanted: Wanted, sorted_by: Callable[..., Kinds] = alike) -> Lattice:
+def lattice(wanted: WantedTables, sorted_by: Callable[..., Kinds] = alike) -> TableLattice:
     """Arrange what is asked for. Attributes of one value have no components, and are left out."""
     sizes, tables = wanted.sizes, _weighted(wanted)
     changed = {tuple(sorted(i for i in axes if sizes[i] > 1)) for axes in wanted.changed} - {()}
@@ -257,7 +257,7 @@ def lattice(wanted: Wanted, sorted_by: Callable[..., Kinds] = alike) -> Lattice:
         part for shapes in subsets.values() for part in shapes if wanted.presence or not secret.isdisjoint(part)
     )
     importance = np.array([shares[shape] for shape in noisy]) / (sum(shares.values()) or 1.0)
-    return Lattice(
+    return TableLattice(
         kinds,
         tuple(noisy),
         tuple(known),
@@ -269,7 +269,7 @@ def lattice(wanted: Wanted, sorted_by: Callable[..., Kinds] = alike) -> Lattice:
     )
 
 
-def exact_tables(wanted: Wanted) -> tuple[Axes, ...]:
+def exact_tables(wanted: WantedTables) -> tuple[Axes, ...]:
     """List the largest parts of tables asked for that no secret pair can change, the empty one left out."""
     if wanted.presence:
         return ()
@@ -278,7 +278,7 @@ def exact_tables(wanted: Wanted) -> tuple[Axes, ...]:
     return tuple(sorted(found - {part for axes in found for part in parts(axes)[:-1]}))
 
 
-def _weighted(wanted: Wanted) -> dict[Axes, float]:
+def _weighted(wanted: WantedTables) -> dict[Axes, float]:
     """Join equal tables, with the sum of their weights."""
     weights = wanted.weights if isinstance(wanted.weights, tuple) else (1.0,) * len(wanted.tables)
     tables: dict[Axes, float] = {}
@@ -349,7 +349,7 @@ class Measurements:
     loss: Matrix
 
 
-def candidates(lattice: Lattice) -> list[Measurement]:
+def candidates(lattice: TableLattice) -> list[Measurement]:
     """List the tables asked for with their sign variants, and their parts, as far as there is room for them."""
     chosen = [(shape, ()) for shape in lattice.tables]
     for shapes in (lattice.tables, lattice.components):
@@ -359,11 +359,11 @@ def candidates(lattice: Lattice) -> list[Measurement]:
     return list(dict.fromkeys(chosen))
 
 
-def _binary(lattice: Lattice, shape: Shape) -> Shape:
+def _binary(lattice: TableLattice, shape: Shape) -> Shape:
     return tuple(kind for kind in shape if lattice.kinds.sizes[kind] == 2)
 
 
-def unions(lattice: Lattice, listed: list[Measurement]) -> list[Measurement]:
+def unions(lattice: TableLattice, listed: list[Measurement]) -> list[Measurement]:
     """List larger tables: unions of two asked for that are no larger than the largest, and small ones of more."""
     kinds, known = lattice.kinds, {shape for shape, _ in listed}
     largest = max([MOST_CELLS, *map(kinds.cells, lattice.tables)])
@@ -397,12 +397,12 @@ def containment(shapes: Sequence[Measurement], places: Sequence[int]) -> Matrix:
     return Pairs(rows, columns, (len(places), len(shapes))).matrix(np.ones(len(rows)))
 
 
-def measurements(lattice: Lattice, shapes: Sequence[Measurement]) -> Measurements:
+def measurements(lattice: TableLattice, shapes: Sequence[Measurement]) -> Measurements:
     """Work out what measurements tell and cost. One entry stands for all measurements of its shape."""
     return Measurements(tuple(shapes), _precision(lattice, shapes), _loss(lattice, shapes))
 
 
-def _precision(lattice: Lattice, shapes: Sequence[Measurement]) -> Matrix:
+def _precision(lattice: TableLattice, shapes: Sequence[Measurement]) -> Matrix:
     """Return the precision of each component that contains all signs, from all measurements of each shape."""
     kinds, components = lattice.kinds, lattice.components
     told = [parts(shape) if not signs else [part for part in parts(shape) if set(part).issuperset(signs)]
@@ -417,7 +417,7 @@ def _precision(lattice: Lattice, shapes: Sequence[Measurement]) -> Matrix:
     return turned(pairs.matrix(times * 2.0 ** (signs - 1) * share))
 
 
-def _loss(lattice: Lattice, shapes: Sequence[Measurement]) -> Matrix:
+def _loss(lattice: TableLattice, shapes: Sequence[Measurement]) -> Matrix:
     """Return the loss of each changed set, and of presence, in all measurements of each shape."""
     kinds, changed = lattice.kinds, lattice.changed
     met = [sorted({row for kind in set(shape) for row in lattice.rows.get(kind, ())}) for shape, _ in shapes]

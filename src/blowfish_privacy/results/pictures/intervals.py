@@ -28,7 +28,7 @@ _SHADES = (BLUE, "#B25400", "#00674B", "#7A3E9D", "#444444")
 
 
 @dataclass(frozen=True)
-class Interval:
+class LabelledInterval:
     """A number with its 95 % interval, and what it is called among those beside it."""
 
     value: float
@@ -37,7 +37,7 @@ class Interval:
     name: str = ""
 
 
-Rows = Mapping[str, Sequence[Interval]]
+Rows = Mapping[str, Sequence[LabelledInterval]]
 """What is drawn in each row, by its name; every row has the same number of dots."""
 
 
@@ -79,7 +79,7 @@ def draw_intervals(axes: Any, rows: Rows, words: str, *, least: float | None = N
         axes.legend(ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=8)
 
 
-def _write(axes: Any, place: int, row: Sequence[Interval], *, alone: bool) -> None:
+def _write(axes: Any, place: int, row: Sequence[LabelledInterval], *, alone: bool) -> None:
     """Write the numbers of a row beside it; one that is alone above its dot, with its interval."""
     if alone and len(row) == 1:
         (each,) = row

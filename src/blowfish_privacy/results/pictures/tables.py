@@ -20,7 +20,7 @@ from blowfish_privacy.results.pictures.figure import (
     start_figure,
     without_sign,
 )
-from blowfish_privacy.results.pictures.intervals import Interval, draw_intervals, draw_steps
+from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals, draw_steps
 from blowfish_privacy.results.pictures.map import draw_map, draw_squares, share_colours
 
 # The forms that a table may have: bars or steps, dots with intervals, lines, a population pyramid, a map.
@@ -66,7 +66,7 @@ def draw_dots(axes: Any, counts: Values, domain: Domain, half: Values, said: str
     """Draw values without an order from top to bottom, where long names have room."""
     if len(counts) <= MOST_NAMED:
         ends = zip(counts, counts - half, counts + half, strict=True)
-        rows = {name: [Interval(*each)] for name, each in zip(domain.attributes[0].texts(), ends, strict=True)}
+        rows = {name: [LabelledInterval(*each)] for name, each in zip(domain.attributes[0].texts(), ends, strict=True)}
         draw_intervals(axes, rows, _quantity(half, said), least=0.0)
         axes.set_ylabel(plain_text(domain.names[0]), fontsize=9)
         return

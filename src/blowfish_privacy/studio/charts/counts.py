@@ -16,7 +16,7 @@ from blowfish_privacy.studio.charts.look import (
     POLICY,
     SERIES,
     Option,
-    Picture,
+    TitledChart,
     band,
     chart,
     downwards,
@@ -62,7 +62,7 @@ def heat_map(
     half: npt.ArrayLike = 0.0,
     bounds: Bounds | None = None,
     said: str = "",
-) -> Picture:
+) -> TitledChart:
     """Draw counts in colours, the shorter of two attributes upright; of more, the first.
 
     Every count is within ``half``, or its own, in 95 of 100; where neighbours are added up, ``bounds`` bounds each sum.
@@ -93,7 +93,7 @@ def heat_map(
     if domain.project(names[:1]).attributes[0].ordered:
         # Names are a list, read from the top; numbers grow upwards, as in every other picture.
         option["yAxis"] |= upwards(option["yAxis"]) | {"inverse": False}
-    return Picture(title, option, sentences(said, interval, below, merged), _height(len(down)))
+    return TitledChart(title, option, sentences(said, interval, below, merged), _height(len(down)))
 
 
 def _widest_interval(half: Floats) -> str:
@@ -222,7 +222,7 @@ _MOST_GROUPED = 120
 
 def counts_picture(
     title: str, domain: Domain, counts: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike
-) -> Picture:
+) -> TitledChart:
     """Draw the counts of the cells of a domain, with the bounds of their intervals."""
     values, below, above = (np.asarray(each, dtype=np.float64).reshape(domain.shape) for each in (counts, low, high))
     if len(domain.shape) == 1:
@@ -235,7 +235,7 @@ def counts_picture(
     return heat_map(title, domain, values, half=half, said="" if half.any() else "Exact counts, without noise.")
 
 
-def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> Picture:
+def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> TitledChart:
     attribute, name = domain.attributes[0], domain.names[0]
     chosen = spread(len(values))
     texts, (values, low, high) = labels_of(attribute.texts(), chosen), (each[chosen] for each in (values, low, high))
@@ -246,7 +246,7 @@ def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats
     if lines:
         series = _line_with_band("count", values, low, high, said, 0)
         axes = {"xAxis": value_axis(name, texts, boundaryGap=False), "yAxis": upwards(number_axis("count"))}
-        return Picture(title, chart(described=described, tooltip=telling(), series=series, **axes, **_zoom()), note)
+        return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes, **_zoom()), note)
     data = [point(value, words) for value, words in zip(rounded(values), said, strict=True)]
     bars: Option = {"type": "bar", "name": "count", "data": data, "color": POLICY, "barMaxWidth": 64}
     bars |= {"itemStyle": {"opacity": 0.8}, "barCategoryGap": "30%"}
@@ -255,13 +255,13 @@ def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats
     if attribute.ordered or len(values) > _MOST_BARS:
         axes = {"xAxis": value_axis(name, labels), "yAxis": upwards(number_axis("count"))}
         axes |= _zoom() if len(values) > _MOST_BARS else {}
-        return Picture(title, chart(described=described, tooltip=telling(), series=series, **axes), note)
+        return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes), note)
     axes = {"yAxis": downwards(value_axis(name, labels)), "xAxis": number_axis("count")}
     option = chart(described=described, tooltip=telling(), series=series, **axes)
-    return Picture(title, option, note, max(240, min(120 + 26 * len(values), 900)))
+    return TitledChart(title, option, note, max(240, min(120 + 26 * len(values), 900)))
 
 
-def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> Picture:
+def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> TitledChart:
     """Draw a line for each value of the shorter attribute, along the longer one; bars where that has no order."""
     along, across = (0, 1) if domain.shape[0] >= domain.shape[1] else (1, 0)
     if along == 1:
@@ -292,7 +292,7 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
         series=[*series, *over],
     )
     note = sentences(_interval_words(low, high, bars=not ordered), thinned(len(chosen), domain.shape[along]))
-    return Picture(title, option, note, 400)
+    return TitledChart(title, option, note, 400)
 
 
 def _line_with_band(

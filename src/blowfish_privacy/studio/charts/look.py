@@ -214,7 +214,7 @@ _LONGEST = 28
 
 
 @dataclass(frozen=True)
-class Picture:
+class TitledChart:
     """A chart with a title."""
 
     title: str

@@ -38,7 +38,7 @@ from blowfish_privacy.studio.charts.look import (
     PLAIN,
     POLICY,
     Option,
-    Picture,
+    TitledChart,
     band,
     chart,
     downwards,
@@ -78,7 +78,7 @@ class Shown:
 
 def dots(
     title: str, numbers: Sequence[Shown], quantity: str, said: str = "Whiskers show the 95 % interval."
-) -> Picture:
+) -> TitledChart:
     """Draw numbers below each other; ``quantity`` names what they are."""
     chosen = [numbers[int(position)] for position in spread(len(numbers), _MOST_NUMBERS)]
     values, low, high = (np.array([getattr(each, end) for each in chosen]) for end in ("value", "low", "high"))
@@ -99,7 +99,7 @@ def dots(
     # One number is read, not measured off an axis.
     alone = f"{chosen[0].name}: {with_interval(values[0], low[0], high[0])}." if len(chosen) == 1 else ""
     note = sentences(alone, "Exact, without noise." if exact else said, thinned(len(chosen), len(numbers), "numbers"))
-    return Picture(title, option, note, max(150, 80 + 30 * len(chosen)))
+    return TitledChart(title, option, note, max(150, 80 + 30 * len(chosen)))
 
 
 # A distribution: the records at or below each value, and the ranges and quantiles asked for.
@@ -110,7 +110,7 @@ _MOST_BOUNDS = 400
 _NOISY = "The band is the 95 % interval of each count, which is estimated by simulation."
 
 
-def distribution_picture(result: CumulativeResult, marks: Sequence[tuple[str, Any]] = ()) -> Picture:
+def distribution_picture(result: CumulativeResult, marks: Sequence[tuple[str, Any]] = ()) -> TitledChart:
     """Draw the share of records at or below each value with its interval; ``marks`` are shares and their values."""
     name, size = result.release.query.attributes[0], result.attribute.size
     chosen = spread(size, _MOST_BOUNDS)
@@ -136,10 +136,10 @@ def distribution_picture(result: CumulativeResult, marks: Sequence[tuple[str, An
         yAxis={**upwards(number_axis("% of records at or below", min=0, max=100)), "nameGap": 32 if marks else 12},
         series=[shown, *band("share", 100 * low / total, 100 * high / total, POLICY, step=step)],
     )
-    return Picture("At or below each value", option, sentences(said, thinned(len(chosen), size)), 400)
+    return TitledChart("At or below each value", option, sentences(said, thinned(len(chosen), size)), 400)
 
 
-def ranges_picture(result: CumulativeResult) -> Picture:
+def ranges_picture(result: CumulativeResult) -> TitledChart:
     """Draw the ranges that were asked for, each with its interval."""
     name = result.release.query.attributes[0]
     rows = [Shown(f"{low} to {high}", count, below, above) for low, high, count, below, above in result.rows()]
@@ -168,7 +168,7 @@ def _marks(
 _MOST_PAIRS, _SQUARES, _BARS = 6, 40, 48
 
 
-def cluster_pictures(result: ClustersResult) -> list[Picture]:
+def cluster_pictures(result: ClustersResult) -> list[TitledChart]:
     """Draw a picture for each pair of attributes, the first few of many; for one attribute, bars."""
     names = result.domain.names
     if len(names) == 1:
@@ -178,7 +178,7 @@ def cluster_pictures(result: ClustersResult) -> list[Picture]:
     return [_pair(result, *pair, left_out) for pair in pairs[:_MOST_PAIRS]]
 
 
-def _pair(result: ClustersResult, first: int, second: int, left_out: str) -> Picture:
+def _pair(result: ClustersResult, first: int, second: int, left_out: str) -> TitledChart:
     across, up = result.domain.names[first], result.domain.names[second]
     option = chart(
         described=f"{result.title()}: centres of clusters by {across} and {up}, larger where there are more records.",
@@ -189,7 +189,7 @@ def _pair(result: ClustersResult, first: int, second: int, left_out: str) -> Pic
         series=[_places(result, first, second), _centres(result, first, second)],
     )
     said = "Numbered dots are centres, as large as their clusters. Grey dots are an estimate of where the records lie."
-    return Picture(f"{across} and {up}", option, sentences(said, left_out), 460)
+    return TitledChart(f"{across} and {up}", option, sentences(said, left_out), 460)
 
 
 def _places(result: ClustersResult, first: int, second: int) -> Option:
@@ -232,7 +232,7 @@ def _centres(result: ClustersResult, first: int, second: int) -> Option:
     }
 
 
-def _along_one(result: ClustersResult) -> Picture:
+def _along_one(result: ClustersResult) -> TitledChart:
     name, points = result.domain.names[0], result.points
     counts, edges = np.histogram(points.places[:, 0], bins=_BARS, weights=points.weights)
     middles = (edges[:-1] + edges[1:]) / 2
@@ -253,7 +253,7 @@ def _along_one(result: ClustersResult) -> Picture:
         yAxis=upwards(number_axis("estimated records")),
         series=[{**bars, "markLine": {**lines, "label": {"color": INK}}}],
     )
-    return Picture(name, option, "Lines are the centres of the clusters, by number.")
+    return TitledChart(name, option, "Lines are the centres of the clusters, by number.")
 
 
 # Synthetic records: how well the model behind them holds what was measured.
@@ -261,14 +261,14 @@ def _along_one(result: ClustersResult) -> Picture:
 _MOST_SINGLES, _MOST_BARS, _MOST_NAMES = 8, 120, 40
 
 
-def synthetic_pictures(result: SyntheticResult) -> list[Picture]:
+def synthetic_pictures(result: SyntheticResult) -> list[TitledChart]:
     """Draw how well all pairs are held, then single attributes as measured and in the model."""
     singles = [table for table in result.tables() if len(table.names) == 1]
     first = list({table.names: table for table in singles}.values())[:_MOST_SINGLES]
     return [_pairs(result.quality()), *(_single_table(result, table) for table in first)]
 
 
-def _pairs(quality: Quality) -> Picture:
+def _pairs(quality: Quality) -> TitledChart:
     names = quality.names[:_MOST_NAMES]
     axis = {name: at for at, name in enumerate(names)}
     fits: list[tuple[int, int, Fit]] = [
@@ -298,7 +298,7 @@ def _pairs(quality: Quality) -> Picture:
     said = "Numbers compare the model with what was measured, in standard deviations of the noise."
     counted = f"{measured:,} of {pairs:,} pairs were measured; the others are empty."
     note = sentences(said, counted, thinned(len(names), len(quality.names), "attributes"))
-    return Picture("How well the model holds what was measured", option, note, max(320, 150 + 26 * len(names)))
+    return TitledChart("How well the model holds what was measured", option, note, max(320, 150 + 26 * len(names)))
 
 
 def _scale() -> Option:
@@ -311,7 +311,7 @@ def _scale() -> Option:
     return {"type": "piecewise", "dimension": 2, "pieces": pieces, "outOfRange": {"color": BAD}, **shown}
 
 
-def _single_table(result: SyntheticResult, table: Table) -> Picture:
+def _single_table(result: SyntheticResult, table: Table) -> TitledChart:
     """Draw one attribute: measured with its interval, and what the model makes of it."""
     domain: Domain = table.domain
     name, chosen = domain.names[0], spread(domain.size, _MOST_BARS)
@@ -335,20 +335,20 @@ def _single_table(result: SyntheticResult, table: Table) -> Picture:
             *([whiskers(low, high)] if np.any(high > low) else []),
         ],
     )
-    return Picture(name, option, thinned(len(chosen), domain.size), 300)
+    return TitledChart(name, option, thinned(len(chosen), domain.size), 300)
 
 
 MOST_PICTURES = 12
 
 
-def pictures_of(result: Result | GroupsResult) -> Sequence[Picture]:
+def pictures_of(result: Result | GroupsResult) -> Sequence[TitledChart]:
     """Draw a result, or the groups of one; none where its values are too many for a document, or it is not known."""
     if isinstance(result, GroupsResult):
         return _groups(result)
     return [] if result.kept is not None else _pictures(result)
 
 
-def _groups(groups: GroupsResult) -> Sequence[Picture]:
+def _groups(groups: GroupsResult) -> Sequence[TitledChart]:
     """Draw numbers of all groups in one picture; other results group by group, the first few of many."""
     every = list(groups.values())
     if all(isinstance(each, NumberResult) for each in every):
@@ -358,27 +358,27 @@ def _groups(groups: GroupsResult) -> Sequence[Picture]:
     drawn = [_titled(picture, each) for each in every[:MOST_PICTURES] for picture in pictures_of(each)[:1]]
     if len(every) > len(drawn) and drawn:
         note = sentences(drawn[-1].note, f"The first {len(drawn)} of {len(every):,} groups are shown.")
-        drawn[-1] = Picture(drawn[-1].title, drawn[-1].option, note, drawn[-1].height)
+        drawn[-1] = TitledChart(drawn[-1].title, drawn[-1].option, note, drawn[-1].height)
     return drawn
 
 
-def _titled(picture: Picture, result: Result) -> Picture:
-    return Picture(result.title(), picture.option, picture.note, picture.height)
+def _titled(picture: TitledChart, result: Result) -> TitledChart:
+    return TitledChart(result.title(), picture.option, picture.note, picture.height)
 
 
 @singledispatch
-def _pictures(result: Result) -> Sequence[Picture]:  # noqa: ARG001  # registered functions use it
+def _pictures(result: Result) -> Sequence[TitledChart]:  # noqa: ARG001  # registered functions use it
     """Draw nothing of a kind that is defined elsewhere: its own figure is among the files."""
     return []
 
 
 @_pictures.register
-def _(result: HistogramResult) -> Sequence[Picture]:
+def _(result: HistogramResult) -> Sequence[TitledChart]:
     return [counts_picture(result.title(), result.domain, as_float(result.counts), *result.interval())]
 
 
 @_pictures.register
-def _(result: TablesResult) -> Sequence[Picture]:
+def _(result: TablesResult) -> Sequence[TitledChart]:
     tables = [result[names] for names in result.tables[:MOST_PICTURES]]
     drawn = [
         counts_picture(" by ".join(table.names), table.domain, table.values, *table.interval()) for table in tables
@@ -386,28 +386,28 @@ def _(result: TablesResult) -> Sequence[Picture]:
     if len(result) > len(drawn):
         last = drawn[-1]
         note = sentences(last.note, f"The first {len(drawn)} of {len(result):,} tables are shown; the files have all.")
-        drawn[-1] = Picture(last.title, last.option, note, last.height)
+        drawn[-1] = TitledChart(last.title, last.option, note, last.height)
     return drawn
 
 
 @_pictures.register
-def _(result: CumulativeResult) -> Sequence[Picture]:
+def _(result: CumulativeResult) -> Sequence[TitledChart]:
     return [distribution_picture(result)]
 
 
 @_pictures.register
-def _(result: QuantilesResult) -> Sequence[Picture]:
+def _(result: QuantilesResult) -> Sequence[TitledChart]:
     marks = [(share, result.quantile(share)) for share, *_ in result.rows()]
     return [distribution_picture(result, marks)]
 
 
 @_pictures.register
-def _(result: RangesResult) -> Sequence[Picture]:
+def _(result: RangesResult) -> Sequence[TitledChart]:
     return [ranges_picture(result), distribution_picture(result)]
 
 
 @_pictures.register
-def _(result: GridResult) -> Sequence[Picture]:
+def _(result: GridResult) -> Sequence[TitledChart]:
     if not result.certificate.amount:
         return [heat_map(result.title(), result.domain, result.counts, said="Exact counts, without noise.")]
     said = "Estimated counts; each square says its 95 % interval, which is estimated by simulation."
@@ -415,22 +415,22 @@ def _(result: GridResult) -> Sequence[Picture]:
 
 
 @_pictures.register
-def _(result: NumberResult) -> Sequence[Picture]:
+def _(result: NumberResult) -> Sequence[TitledChart]:
     return [dots(result.title(), [_shown(result.name, result)], _asked(result))]
 
 
 @_pictures.register
-def _(result: ClustersResult) -> Sequence[Picture]:
+def _(result: ClustersResult) -> Sequence[TitledChart]:
     return cluster_pictures(result)
 
 
 @_pictures.register
-def _(result: SyntheticResult) -> Sequence[Picture]:
+def _(result: SyntheticResult) -> Sequence[TitledChart]:
     return synthetic_pictures(result)
 
 
 @_pictures.register
-def _(result: VectorResult) -> Sequence[Picture]:
+def _(result: VectorResult) -> Sequence[TitledChart]:
     chosen = spread(len(result.values))
     values, low, high = (each[chosen] for each in (as_float(result.values), *result.interval()))
     texts, noisy = labels_of(result.labels(), chosen), bool((high > low).any())
@@ -449,7 +449,7 @@ def _(result: VectorResult) -> Sequence[Picture]:
         ],
     )
     note = "The band is the 95 % interval of each answer." if noisy else "Exact, without noise."
-    return [Picture(result.title(), option, sentences(note, thinned(len(chosen), len(result.values))))]
+    return [TitledChart(result.title(), option, sentences(note, thinned(len(chosen), len(result.values))))]
 
 
 def _shown(name: str, result: Result) -> Shown:

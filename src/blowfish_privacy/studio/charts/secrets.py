@@ -91,7 +91,7 @@ def steps_chart(reach: Reach, name: str, second: int) -> Option:
     )
 
 
-def _node(value: GraphValue, place: _Place, *, few: bool, chosen: bool) -> Option:
+def _node(value: GraphValue, place: _ValuePlace, *, few: bool, chosen: bool) -> Option:
     return {
         "id": str(value.position),
         "name": value.text,
@@ -122,7 +122,7 @@ def _link(pair: tuple[int, int], faint: float, *, chosen: bool) -> Option:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _ValuePlace:
     """Where a value is drawn, and on which side of it there is room for its name."""
 
     x: float
@@ -130,7 +130,7 @@ class _Place:
     side: str
 
 
-def _places(values: Sequence[GraphValue]) -> dict[int, _Place]:
+def _places(values: Sequence[GraphValue]) -> dict[int, _ValuePlace]:
     """Place each group on a circle of its own, and the circles in rows."""
     groups: dict[int, list[GraphValue]] = {}
     for value in values:
@@ -140,7 +140,7 @@ def _places(values: Sequence[GraphValue]) -> dict[int, _Place]:
     radius = max(_radius(len(circle)) for circle in circles)
     longest = min(16, max(len(value.text) for value in values)) * 0.13
     across, down = 2 * radius + 0.4 + longest * (2 if radius else 1), 2 * radius + 1.2
-    places: dict[int, _Place] = {}
+    places: dict[int, _ValuePlace] = {}
     for number, circle in enumerate(circles):
         row, column = divmod(number, columns)
         for at, value in enumerate(circle):
@@ -148,20 +148,20 @@ def _places(values: Sequence[GraphValue]) -> dict[int, _Place]:
     return places
 
 
-def _on_circle(at: int, members: int, x: float, y: float) -> _Place:
+def _on_circle(at: int, members: int, x: float, y: float) -> _ValuePlace:
     if members == 1:
-        return _Place(x, y, "bottom")
+        return _ValuePlace(x, y, "bottom")
     angle = 2 * pi * at / members - (pi / 2 if members > 2 else pi)
     along, up = cos(angle), sin(angle)
     side = ("right" if along > 0 else "left") if abs(along) > 0.3 else ("bottom" if up > 0 else "top")
-    return _Place(round(x + _radius(members) * along, 6), round(y + _radius(members) * up, 6), side)
+    return _ValuePlace(round(x + _radius(members) * along, 6), round(y + _radius(members) * up, 6), side)
 
 
 def _radius(members: int) -> float:
     return 0.0 if members == 1 else max(1.0, members / 6)
 
 
-def _axes(places: Sequence[_Place]) -> tuple[Option, Option]:
+def _axes(places: Sequence[_ValuePlace]) -> tuple[Option, Option]:
     """Return axes that are not seen, on which a circle is about round in the place that a chart has."""
     xs, ys = [place.x for place in places], [place.y for place in places]
     height = max(max(ys) - min(ys), (max(xs) - min(xs)) / _WIDER, 1.0)

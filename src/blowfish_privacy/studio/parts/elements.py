@@ -10,7 +10,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.statements.policy import EVEN, Odds, percent_down, percent_up
-from blowfish_privacy.studio.charts.look import Option, Picture
+from blowfish_privacy.studio.charts.look import Option, TitledChart
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.workshop import Workshop
 
@@ -160,7 +160,7 @@ def chart(option: Option, height: int = 360) -> ui.echart:
     return shown
 
 
-def picture(shown: Picture, *, titled: bool = True) -> None:
+def picture(shown: TitledChart, *, titled: bool = True) -> None:
     """Show a picture: its title, unless it stands right above already, the chart, and its note."""
     with ui.column().classes("w-full gap-1"):
         if titled:

@@ -46,7 +46,7 @@ from blowfish_privacy.studio.workshop import Signal, Workshop, last_good_body
 # The fields that say what a release asks about: attributes, tables, shares, numbers of clusters.
 
 
-class Form(Protocol):
+class ReleaseFields(Protocol):
     """What the fields need of the form that they are in."""
 
     workshop: Workshop
@@ -66,7 +66,7 @@ class Form(Protocol):
         ...
 
 
-def question_fields(form: Form, kind: Kind) -> None:
+def question_fields(form: ReleaseFields, kind: Kind) -> None:
     """Build the fields of one kind of release."""
     if kind.takes == "tables":
         _text(form, kind.keyword, "Tables, one in each line", tables_text, read_tables, lines=True)
@@ -84,51 +84,51 @@ def question_fields(form: Form, kind: Kind) -> None:
         _whole(form, "Attributes in each table", lambda: _ways(form), lambda number: _set_ways(form, number))
 
 
-def _whole(form: Form, title: str, value: Callable[[], int], choose: Callable[[int], None]) -> None:
+def _whole(form: ReleaseFields, title: str, value: Callable[[], int], choose: Callable[[int], None]) -> None:
     """Build a field for a whole number."""
     field = ui.number(title, value=int(value()), min=1, precision=0).props("outlined")
     field.on_value_change(lambda event: choose(int(event.value)) if event.value else None)
     _follow(form, field, value)
 
 
-def _ways(form: Form) -> int:
+def _ways(form: ReleaseFields) -> int:
     return form.entry.get("tables", {}).get("ways", 2)
 
 
-def _set_ways(form: Form, number: int) -> None:
+def _set_ways(form: ReleaseFields, number: int) -> None:
     _set(form, "tables", {**form.entry["tables"], "ways": number})
 
 
-def _one(form: Form, kind: Kind) -> None:
+def _one(form: ReleaseFields, kind: Kind) -> None:
     field = ui.select(_options(form, kind), label="Attribute", value=_asked(form, kind)[0]).props("outlined")
     field.on_value_change(lambda event: _ask(form, kind, [event.value]) or _restore(field, _asked(form, kind)[0]))
     _follow(form, field, lambda: _asked(form, kind)[0])
 
 
-def _two(form: Form, kind: Kind) -> None:
+def _two(form: ReleaseFields, kind: Kind) -> None:
     for number, title in enumerate(("Down", "Across")):
         field = ui.select(_options(form, kind), label=title, value=_asked(form, kind)[number]).props("outlined")
         field.on_value_change(lambda event, number=number: _replace(form, kind, number, event.value))
         _follow(form, field, lambda number=number: _asked(form, kind)[number])
 
 
-def _several(form: Form, kind: Kind) -> None:
+def _several(form: ReleaseFields, kind: Kind) -> None:
     field = ui.select(_options(form, kind), label="Attributes", value=_asked(form, kind), multiple=True)
     field.props("outlined use-chips")
     field.on_value_change(lambda event: _ask(form, kind, event.value) if event.value else None)
     _follow(form, field, lambda: _asked(form, kind))
 
 
-def _options(form: Form, kind: Kind) -> list[str]:
+def _options(form: ReleaseFields, kind: Kind) -> list[str]:
     return [*dict.fromkeys([*possible(kind, form.domain), *_asked(form, kind)])]
 
 
-def _asked(form: Form, kind: Kind) -> list[str]:
+def _asked(form: ReleaseFields, kind: Kind) -> list[str]:
     found = names_of(form.entry, kind)
     return found if kind.takes != "two" or len(found) == 2 else [*found, "", ""][:2]
 
 
-def _replace(form: Form, kind: Kind, number: int, name: str) -> None:
+def _replace(form: ReleaseFields, kind: Kind, number: int, name: str) -> None:
     """Put another attribute in one place; the one that was there takes the other place, if it is the same."""
     names = _asked(form, kind)
     if name == names[1 - number]:
@@ -142,7 +142,7 @@ def _restore(field: Any, value: Any) -> None:
     field.value = value
 
 
-def _ask(form: Form, kind: Kind, names: Sequence[str]) -> bool:
+def _ask(form: ReleaseFields, kind: Kind, names: Sequence[str]) -> bool:
     """Ask about other attributes; say whether the file took it."""
     if list(names) == _asked(form, kind):
         return True
@@ -154,13 +154,13 @@ def _ask(form: Form, kind: Kind, names: Sequence[str]) -> bool:
     return form.change(with_key(entry, "by", [name for name in groups_of(entry) if name not in names]))
 
 
-def _set(form: Form, key: str, value: Any) -> None:
+def _set(form: ReleaseFields, key: str, value: Any) -> None:
     if value != form.entry.get(key):
         form.change(with_key(form.entry, key, value))
 
 
 def _text(
-    form: Form,
+    form: ReleaseFields,
     key: str,
     title: str,
     write: Callable[[Any], str],
@@ -183,7 +183,7 @@ def _text(
     keeps_up(field, lambda: write(form.entry.get(key, [])), form.workshop.changed)
 
 
-def _follow(form: Form, field: Any, value: Callable[[], Any]) -> None:
+def _follow(form: ReleaseFields, field: Any, value: Callable[[], Any]) -> None:
     """Show in a field what the file says, whoever changed it."""
     shows(field, value, form.workshop.changed)
 
@@ -201,7 +201,7 @@ def shows(field: Any, value: Callable[[], Any], signal: Signal) -> None:
 # The fields that say of which records a release is, and for which groups.
 
 
-def record_fields(form: Form) -> None:
+def record_fields(form: ReleaseFields) -> None:
     """Build the fields: the groups, and a condition on each of some attributes."""
     with ui.column().classes("w-full gap-4 py-2"):
         live(lambda: _grouping(form), form.workshop.changed, shows=lambda: _asked_about(form))
@@ -209,7 +209,7 @@ def record_fields(form: Form) -> None:
         conditions.classes("flex flex-col gap-3")
 
 
-def _grouping(form: Form) -> None:
+def _grouping(form: ReleaseFields) -> None:
     # What the release looks at is the same within each group.
     others = [name for name in form.domain.names if name not in _asked_about(form)]
     options = [*dict.fromkeys([*others, *groups_of(form.entry)])]
@@ -219,22 +219,22 @@ def _grouping(form: Form) -> None:
     shows(groups, lambda: groups_of(form.entry), form.workshop.changed)
 
 
-def _group(form: Form, field: ui.select) -> None:
+def _group(form: ReleaseFields, field: ui.select) -> None:
     chosen = [str(name) for name in field.value or []]
     if chosen != groups_of(form.entry) and not form.change(with_key(form.entry, "by", chosen)):
         field.value = groups_of(form.entry)
 
 
-def _asked_about(form: Form) -> list[str]:
+def _asked_about(form: ReleaseFields) -> list[str]:
     kind = kind_of(form.entry)
     return names_of(form.entry, kind) if kind is not None else []
 
 
-def _where(form: Form) -> dict[str, Any]:
+def _where(form: ReleaseFields) -> dict[str, Any]:
     return form.entry.get("where") or {}
 
 
-def _conditions(form: Form) -> None:
+def _conditions(form: ReleaseFields) -> None:
     where = _where(form)
     for name in where:
         with ui.row().classes("w-full items-center gap-3 no-wrap max-w-xl"):
@@ -246,7 +246,7 @@ def _conditions(form: Form) -> None:
     note("Write one value, several with commas, or a range such as 25 to 54.")
 
 
-def _condition(form: Form, name: str) -> None:
+def _condition(form: ReleaseFields, name: str) -> None:
     attribute = form.domain[name]
     field = ui.input(f"Values of {name}", value=condition_text(_where(form)[name], attribute)).props("outlined")
     field.classes("flex-1")
@@ -264,7 +264,7 @@ def _condition(form: Form, name: str) -> None:
     keeps_up(field, lambda: condition_text(_where(form).get(name, ""), attribute), form.workshop.changed)
 
 
-def _add(form: Form, name: str) -> None:
+def _add(form: ReleaseFields, name: str) -> None:
     attribute = form.domain[name]
     first = attribute.show(0)
     value = read_condition(
@@ -273,7 +273,7 @@ def _add(form: Form, name: str) -> None:
     form.change(with_key(form.entry, "where", {**_where(form), name: value}))
 
 
-def _remove(form: Form, name: str) -> None:
+def _remove(form: ReleaseFields, name: str) -> None:
     form.change(with_key(form.entry, "where", {each: old for each, old in _where(form).items() if each != name}))
 
 

@@ -21,7 +21,7 @@ from blowfish_privacy.mechanisms.synthetic.costs import (
     rounded_down,
     rounded_up,
 )
-from blowfish_privacy.mechanisms.synthetic.looks import Choice, Look, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.looks import Look, TableChoice, decoded, encoded
 from blowfish_privacy.mechanisms.synthetic.model import candidates_for
 from blowfish_privacy.privacy.loss import ALL, PRESENCE, changing
 from blowfish_privacy.testing.oracle import ABSENT, neighbours
@@ -137,15 +137,15 @@ def test_rounding_is_to_the_safe_side_and_close(number):
 
 STEPS = [
     Look((0,), Fraction(7, 8), np.array([3, -1, 5])),
-    Choice(Fraction(1, 1000), (0, 2), ((0, 2), (1, 3))),
-    Choice(Fraction(0), (1,)),
+    TableChoice(Fraction(1, 1000), (0, 2), ((0, 2), (1, 3))),
+    TableChoice(Fraction(0), (1,)),
     Look((0, 2), Fraction(0), np.array([[1, 2], [3, 4], [5, 6]])),
 ]
 
 
 def test_steps_are_read_as_they_were_written():
     read = decoded(encoded(STEPS), DOMAIN.shape)
-    assert [type(step) for step in read] == [Look, Choice, Choice, Look]
+    assert [type(step) for step in read] == [Look, TableChoice, TableChoice, Look]
     assert (read[0].axes, read[0].scale, read[0].noisy.tolist()) == ((0,), Fraction(7, 8), [3, -1, 5])
     assert (read[1].coefficient, read[1].classes) == (Fraction(1, 1000), (0, 2))
     assert read[1].chosen == ((0, 2), (1, 3))
@@ -162,7 +162,7 @@ def test_damaged_steps_are_refused_or_read_as_steps(data):
     numbers[place] = data.draw(st.integers(-(2**62), 2**62))
     cut = data.draw(st.integers(0, len(numbers)))
     try:
-        assert all(isinstance(step, Look | Choice) for step in decoded(numbers[:cut], DOMAIN.shape))
+        assert all(isinstance(step, Look | TableChoice) for step in decoded(numbers[:cut], DOMAIN.shape))
     except SpecError as error:
         assert "damaged" in str(error)
 

@@ -10,7 +10,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.mechanisms import GaussianSynthetic, LaplaceSynthetic
 from blowfish_privacy.mechanisms.synthetic import approach, rounds
-from blowfish_privacy.mechanisms.synthetic.looks import Choice, encoded
+from blowfish_privacy.mechanisms.synthetic.looks import TableChoice, encoded
 from blowfish_privacy.noise import SystemSource
 
 
@@ -58,14 +58,17 @@ def test_steps_that_hide_what_they_cost_are_not_read(kind, way):
     steps = mechanism.steps(numbers)
     assert mechanism.fits(numbers)
     assert not mechanism.fits(encoded([]))
-    assert not mechanism.fits(encoded([step for step in steps if isinstance(step, Choice) or 0 not in step.axes]))
+    assert not mechanism.fits(encoded([step for step in steps if isinstance(step, TableChoice) or 0 not in step.axes]))
     for place, step in enumerate(steps):
-        if isinstance(step, Choice):
-            for other in (Choice(Fraction(10**9), (), step.chosen), Choice(step.coefficient, (0,), ((1, 2),))):
+        if isinstance(step, TableChoice):
+            for other in (
+                TableChoice(Fraction(10**9), (), step.chosen),
+                TableChoice(step.coefficient, (0,), ((1, 2),)),
+            ):
                 assert not mechanism.fits(encoded([*steps[:place], other, *steps[place + 1 :]]))
-            twice = Choice(step.coefficient, (0, 1, 2), ((0, 1), (1, 2)))
+            twice = TableChoice(step.coefficient, (0, 1, 2), ((0, 1), (1, 2)))
             assert not mechanism.fits(encoded([*steps[:place], twice, *steps[place + 1 :]]))
-    unasked = Choice(Fraction(1, 10**9), (0,), ())
+    unasked = TableChoice(Fraction(1, 10**9), (0,), ())
     if not way.chooses:
         assert not mechanism.fits(encoded([*steps, unasked]))
 
