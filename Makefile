@@ -168,7 +168,7 @@ reproduce: $(VENV)/.test
 
 docs: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.results.pictures.secret_graph docs/pictures
-	$(BIN)/python -m blowfish_privacy.results.pictures.balances docs/pictures
+	$(BIN)/python -m blowfish_privacy.results.pictures.errors docs/pictures
 	$(BIN)/python examples/guide_pictures.py docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python -m pytest -n $(WORKERS) tests/docs

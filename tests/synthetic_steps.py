@@ -12,7 +12,7 @@ import pytest
 
 from blowfish_privacy.aggregates import TableAggregates
 from blowfish_privacy.mechanisms.synthetic import rounds
-from blowfish_privacy.mechanisms.synthetic.looks import Look, TableChoice
+from blowfish_privacy.mechanisms.synthetic.rounds import Look, TableChoice
 from blowfish_privacy.testing.oracle import ABSENT
 
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from blowfish_privacy.domain import Domain, Integer
-from blowfish_privacy.engines.sources.arrays import ArrayEngine, Column
+from blowfish_privacy.engines.sources.frames import ArrayEngine, Column
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, brief
 from blowfish_privacy.mechanisms.clusters.centres import nearest_centre
 from blowfish_privacy.policies import Policy

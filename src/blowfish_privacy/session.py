@@ -7,7 +7,7 @@ import weakref
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, Protocol, TypeVar, Unpack, overload
 from warnings import warn
 
 from blowfish_privacy import results
@@ -18,13 +18,13 @@ from blowfish_privacy.errors import (
     LedgerError,
     PolicyError,
     QueryError,
+    RefusalError,
     brief,
 )
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.ledger.ledger import check_same_budget
 from blowfish_privacy.noise import BitSource, SystemSource
-from blowfish_privacy.parallel import Parallel
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import Loss, classes_met
 from blowfish_privacy.privacy.measure import Budget, BudgetLike
@@ -38,11 +38,12 @@ from blowfish_privacy.queries import (
     Query,
     RangeGrid,
     Ranges,
+    Selected,
     Sum,
     Synthetic,
     Tables,
 )
-from blowfish_privacy.queries.query import looked_at, split
+from blowfish_privacy.queries.query import checked_groups, looked_at, split
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.checks import PolicyCheck, check_data, describe
 from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
@@ -51,6 +52,39 @@ from blowfish_privacy.release.spending import Options, Spending
 from blowfish_privacy.release.verification import proof_of
 from blowfish_privacy.results.synthetic import Comparison, compare
 from blowfish_privacy.statements.card_page import Card
+
+# Releases for each value of public attributes, at the cost of the costliest group.
+
+
+class Releasing(Protocol):
+    """A session, as far as it matters here."""
+
+    policy: Policy
+
+    def release(self, query: Selected, **options: Any) -> Any:
+        """Release a query of groups."""
+        ...
+
+
+class Parallel:
+    """Releases for groups of records that no secret pair meets two of: ``session.release(query.by(..))``, checked."""
+
+    def __init__(self, session: Releasing, attributes: tuple[str, ...]) -> None:
+        self._session, self._by = session, checked_groups(attributes)
+        for name in self._by:
+            _ = session.policy.domain[name]
+            if session.policy.graph.changes(name):
+                raise RefusalError(
+                    f"releases for each value of {name} cannot be charged their maximum: {name} is secret, so a "
+                    "person may move between groups.",
+                    hint="release the query by(..) it: the noise then covers both groups.",
+                )
+
+    def release(self, query: Asked, **options: Any) -> Any:
+        """Release a query for each group; options are those of :meth:`Session.release`."""
+        plain, selection = split(query)
+        return self._session.release(Selected(plain, selection).by(*self._by), **options)
+
 
 Asks = TypeVar("Asks", bound=Query)
 

@@ -9,7 +9,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.privacy.loss import Loss, PairClass, changing
-from blowfish_privacy.results.pictures.balances import draw_balances
+from blowfish_privacy.results.pictures.errors import draw_balances
 
 DOMAIN = bp.Domain(age=bp.Integer(0, 9), sex=bp.Categorical(["F", "M"]), wage=bp.Integer(0, 4))
 

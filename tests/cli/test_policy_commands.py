@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.cli.main import run
-from blowfish_privacy.cli.output import print_table
+from blowfish_privacy.cli.terminal import print_table
 
 ROOT = Path(__file__).parents[2]
 CENSUS = str(ROOT / "examples/census.yaml")

@@ -9,7 +9,7 @@ from itertools import combinations, combinations_with_replacement, product
 import networkx as nx
 
 import blowfish_privacy as bp
-from blowfish_lab.paper.neighbour_repairs import Repair, neighbours_of
+from blowfish_lab.paper.examples import Repair, neighbours_of
 from blowfish_privacy.known_facts.classes import classes_of, joined_classes
 from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.testing import oracle

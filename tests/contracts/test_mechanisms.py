@@ -21,7 +21,7 @@ import blowfish_privacy as bp
 import blowfish_privacy.mechanisms
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.mechanisms.synthetic.looks import Look
+from blowfish_privacy.mechanisms.synthetic.rounds import Look
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.queries import Cumulative, Histogram, Mean, Query, Sum

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 
 import blowfish_privacy as bp
-from blowfish_lab.paper.neighbour_repairs import Repair, asymmetric, main, neighbours_of, random_policies, tables
+from blowfish_lab.paper.examples import Repair, asymmetric, main, neighbours_of, random_policies, tables
 from blowfish_privacy.testing import oracle
 from blowfish_privacy.testing.strategies import policies
 from effort import examples

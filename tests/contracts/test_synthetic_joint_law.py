@@ -18,7 +18,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic import rounds
-from blowfish_privacy.mechanisms.synthetic.looks import Looks
+from blowfish_privacy.mechanisms.synthetic.rounds import Looks
 from blowfish_privacy.privacy.measure import RHO
 from packing_law import packings
 from synthetic_steps import drawing, exact_tables, table_of

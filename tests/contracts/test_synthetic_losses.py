@@ -22,7 +22,7 @@ from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic import rounds
 from blowfish_privacy.mechanisms.synthetic.approach import PAIRS, TREE
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.looks import Look, TableChoice, encoded
+from blowfish_privacy.mechanisms.synthetic.rounds import Look, TableChoice, encoded
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.testing.oracle import TOLERANCE, neighbours, renyi_divergence
 from blowfish_privacy.testing.seeded import SeededSource

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from blowfish_privacy.aggregates import Axis, Lattice, Run
 from blowfish_privacy.domain import Binned, Domain, Integer
 from blowfish_privacy.engines import Counts, open_engine
-from blowfish_privacy.engines.sources.arrays import ArrayEngine
+from blowfish_privacy.engines.sources.frames import ArrayEngine
 from blowfish_privacy.errors import DataError, QueryError
 from effort import examples
 from engines.conftest import Way

@@ -11,7 +11,7 @@ import pytest
 from blowfish_privacy.aggregates import RecordAggregates, TableAggregates
 from blowfish_privacy.domain import Categorical, Domain, Hierarchy
 from blowfish_privacy.engines import Counts, open_engine
-from blowfish_privacy.engines.sources.arrays import ArrayEngine
+from blowfish_privacy.engines.sources.frames import ArrayEngine
 from blowfish_privacy.errors import DataError
 from engines.conftest import Way
 from engines.reference import handed

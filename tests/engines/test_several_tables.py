@@ -19,7 +19,7 @@ from blowfish_privacy.aggregates.aggregates import maximal
 from blowfish_privacy.domain import Binned, Categorical, Domain, Integer
 from blowfish_privacy.engines import Counts, check_countable, open_engine
 from blowfish_privacy.engines.engine import ColumnType
-from blowfish_privacy.engines.sources.arrays import ArrayEngine
+from blowfish_privacy.engines.sources.frames import ArrayEngine
 from blowfish_privacy.engines.sql.cells import Layout
 from blowfish_privacy.engines.sql.counts import marginals_query
 from blowfish_privacy.engines.sql.expressions import DUCKDB, POSTGRES, SPARK

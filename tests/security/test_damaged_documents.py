@@ -21,7 +21,7 @@ import blowfish_privacy as bp
 from blowfish_lab.audit import files
 from blowfish_privacy import results
 from blowfish_privacy.errors import BlowfishError, QueryError
-from blowfish_privacy.mechanisms.synthetic.looks import Look, decoded, encoded
+from blowfish_privacy.mechanisms.synthetic.rounds import Look, decoded, encoded
 from blowfish_privacy.release import document, verification
 from blowfish_privacy.release.checks import MOST_VALUES
 from blowfish_privacy.statements.card import make_card

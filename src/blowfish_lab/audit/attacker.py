@@ -19,7 +19,7 @@ from blowfish_privacy.mechanisms.clusters.lloyd import NoisyLloyd
 from blowfish_privacy.mechanisms.clusters.soft_grid import CountedGrid
 from blowfish_privacy.mechanisms.clusters.soft_mesh import SoftMesh
 from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid, SquareBlocks
-from blowfish_privacy.mechanisms.synthetic.looks import Look
+from blowfish_privacy.mechanisms.synthetic.rounds import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.support.arrays import Floats

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from blowfish_privacy import results
-from blowfish_privacy.cli.output import as_json, file_argument, load_in_part, print_json, print_table
-from blowfish_privacy.cli.terminal import echo, warn
+from blowfish_privacy.cli.terminal import as_json, echo, file_argument, load_in_part, print_json, print_table, warn
 from blowfish_privacy.engines import located, open_engine
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release.checks import check_data

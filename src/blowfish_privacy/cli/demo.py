@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from blowfish_privacy.cli.output import as_json, load_file, print_json, print_table
-from blowfish_privacy.cli.terminal import echo
+from blowfish_privacy.cli.terminal import as_json, echo, load_file, print_json, print_table
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.policies.explain import explain_pair
 from blowfish_privacy.release.spec import PolicyFile

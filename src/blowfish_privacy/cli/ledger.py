@@ -9,9 +9,16 @@ from pathlib import Path
 import click
 
 from blowfish_privacy.batch import ledger_location
-from blowfish_privacy.cli.output import as_json, keep_others, load_in_part, open_by_name, print_json, print_table
 from blowfish_privacy.cli.policy import record
-from blowfish_privacy.cli.terminal import echo
+from blowfish_privacy.cli.terminal import (
+    as_json,
+    echo,
+    keep_others,
+    load_in_part,
+    open_by_name,
+    print_json,
+    print_table,
+)
 from blowfish_privacy.errors import LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger
 from blowfish_privacy.privacy.measure import EPSILON, Budget
@@ -144,7 +151,7 @@ _BAR = 40
 
 
 def _draw(opened: Ledger, path: str) -> None:
-    from blowfish_privacy.results.pictures.balances import draw_balances
+    from blowfish_privacy.results.pictures.errors import draw_balances
     from blowfish_privacy.results.pictures.figure import LEDGER, drawn_from, ending_of, picture
 
     balances, ending = opened.balances, ending_of(path)

@@ -10,8 +10,16 @@ from typing import Any
 
 import click
 
-from blowfish_privacy.cli.output import as_json, file_argument, keep_others, load_file, print_json, print_table
-from blowfish_privacy.cli.terminal import echo, warn
+from blowfish_privacy.cli.terminal import (
+    as_json,
+    echo,
+    file_argument,
+    keep_others,
+    load_file,
+    print_json,
+    print_table,
+    warn,
+)
 from blowfish_privacy.errors import RefusalError, SpecError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair, explain_policy

@@ -13,8 +13,9 @@ from typing import Any
 
 import click
 
-from blowfish_privacy.cli.output import (
+from blowfish_privacy.cli.terminal import (
     as_json,
+    echo,
     json_text,
     keep_others,
     load_in_part,
@@ -22,7 +23,6 @@ from blowfish_privacy.cli.output import (
     print_json,
     read_document,
 )
-from blowfish_privacy.cli.terminal import echo
 from blowfish_privacy.errors import BlowfishError, LedgerError, SpecError
 from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.queries.query import asked_to_file, split

@@ -11,8 +11,17 @@ import click
 
 from blowfish_privacy.batch import Batch, ledger_location, open_session, plan_each, refuse_unplanned
 from blowfish_privacy.cli.ledger import mention_missing_ledger
-from blowfish_privacy.cli.output import as_json, file_argument, load_in_part, print_json, print_table, warnings_in_words
-from blowfish_privacy.cli.terminal import echo, say_error, warn
+from blowfish_privacy.cli.terminal import (
+    as_json,
+    echo,
+    file_argument,
+    load_in_part,
+    print_json,
+    print_table,
+    say_error,
+    warn,
+    warnings_in_words,
+)
 from blowfish_privacy.engines import Engine, located, open_engine
 from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from blowfish_privacy.cli.output import as_json, print_json
-from blowfish_privacy.cli.terminal import echo
+from blowfish_privacy.cli.terminal import as_json, echo, print_json
 from blowfish_privacy.errors import DataError, SpecError, nearest
 from blowfish_privacy.support.progress import progress_to
 

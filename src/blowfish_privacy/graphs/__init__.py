@@ -1,12 +1,11 @@
 """Secret graphs: which pairs of values are secret, and everything that follows from it."""
 
 from blowfish_privacy.graphs.by_value import ByValue
-from blowfish_privacy.graphs.explicit import ExplicitGraph
+from blowfish_privacy.graphs.explicit import AddRemove, ExplicitGraph, Public
 from blowfish_privacy.graphs.full_domain import FullDomain
 from blowfish_privacy.graphs.graph import SecretGraph, Secrets
 from blowfish_privacy.graphs.partition import Partition, Within
 from blowfish_privacy.graphs.per_attribute import Attributes, PerAttribute
-from blowfish_privacy.graphs.presence import AddRemove, Public
 from blowfish_privacy.graphs.threshold import DistanceThreshold
 
 __all__ = [

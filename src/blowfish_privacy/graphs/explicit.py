@@ -32,11 +32,12 @@ from blowfish_privacy.graphs.graph import (
 from blowfish_privacy.graphs.partition import PartitionGraph
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.graphs.threshold import ThresholdGraph, within
-from blowfish_privacy.support.file_forms import Form, Value, Wanted
+from blowfish_privacy.support.file_forms import Bare, Form, Value, Wanted
 
 GraphOf: TypeAlias = Callable[[Domain, frozenset[Edge]], SecretGraph]
 
 _MOST_VALUES = 100_000
+
 """Blocks are only listed if there are at most this many values."""
 
 
@@ -354,3 +355,47 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Bin):
         value = value.low
     return choice_to_file(value)
+
+
+# No value of a person is secret: nothing is, or only whether they are in the table.
+
+
+@dataclass(frozen=True)
+class Public(Secrets):
+    """No pair is secret; inside :class:`PerAttribute`, an attribute that everybody may know."""
+
+    keyword = "public"
+    file_form = Bare("public")
+
+    def on(self, domain: Domain) -> SecretGraph:
+        return ExplicitEdges(domain, frozenset())
+
+    def to_file(self) -> str:
+        return "public"
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> Public:
+        return cls()
+
+
+@dataclass(frozen=True)
+class AddRemove(Secrets):
+    """Whether a person is in the table is secret: add-or-remove differential privacy, the usual definition.
+
+    The same as :class:`Public` with ``size="unknown"``, which it implies. Between any two values of a person lie two
+    steps: one record is removed, another added.
+    """
+
+    keyword = "add_remove"
+    file_form = Bare("add_remove")
+    size = "unknown"
+
+    def on(self, domain: Domain) -> SecretGraph:
+        return Public().on(domain)
+
+    def to_file(self) -> str:
+        return "add_remove"
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> AddRemove:
+        return cls()

@@ -150,7 +150,7 @@ class CartesianGraph(SecretGraph):
         return True
 
     def changing(self, name: str) -> SecretGraph:
-        from blowfish_privacy.graphs.presence import Public  # listed pairs may turn out to be a product
+        from blowfish_privacy.graphs.explicit import Public  # listed pairs may turn out to be a product
 
         axis, public = self.domain.axis(name), Public()
         kept = (graph if at == axis else public.on(graph.domain) for at, graph in enumerate(self.graphs))

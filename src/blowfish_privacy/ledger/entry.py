@@ -9,25 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, lcm
 from typing import Any, get_args
 
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.errors import BudgetError, LedgerError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.loss import EVERY, EVERYWHERE, NOTHING, Kind, Loss, PairClass, Region
-from blowfish_privacy.privacy.measure import Measure
+from blowfish_privacy.privacy.loss import ALL, EVERY, EVERYWHERE, NOTHING, Kind, Loss, PairClass, Region, classes_met
+from blowfish_privacy.privacy.measure import EPSILON, Budget, Measure
 
 # How amounts are written in a ledger: as exact fractions, ``p/q``.
 
 # Sums of many unlike fractions grow; Python itself refuses to print numbers of more than 4300 digits.
 _MOST_DIGITS = 1000
-_AMOUNT = re.compile(r"[0-9]{1,1100}/[0-9]{1,1100}", re.ASCII)
 
+_AMOUNT = re.compile(r"[0-9]{1,1100}/[0-9]{1,1100}", re.ASCII)
 
 _FINE = lcm(*range(1, 41)) * 10**24
 
@@ -280,3 +280,158 @@ class Failure:
     def link(self, previous: str) -> str:
         """Compute the hash this failure must carry after its predecessor's."""
         return chained(previous, self.number, self.entry, self.made)
+
+
+# The balance of a ledger, and the error for asking too much of it.
+
+
+@dataclass(frozen=True)
+class Account:
+    """The budget and what is spent of it: a summary of the rows, which are the authority."""
+
+    measure: Measure
+    budget: Fraction
+    created: str
+    spent: Fraction
+    """The most that any secret pair has lost."""
+    entries: int
+    entries_head: str
+    documents: int
+    documents_head: str
+    failures: int
+    failures_head: str
+
+    @classmethod
+    def opening(cls, terms: Budget, created: str) -> Account:
+        """Open an account. All chains start at the budget, so that a changed budget shows too."""
+        head = cls.first_link(terms.amount, created, terms.measure)
+        return cls(terms.measure, terms.amount, created, Fraction(0), 0, head, 0, head, 0, head)
+
+    @staticmethod
+    def first_link(budget: Fraction, created: str, measure: Measure = EPSILON) -> str:
+        """Compute the hash that all chains start from; for pure epsilon that of format 1."""
+        return chained("", write_amount(budget), created, *(() if measure is EPSILON else (measure.name,)))
+
+    @property
+    def terms(self) -> Budget:
+        """The budget with its measure, as it was stated."""
+        return Budget(self.measure, self.budget)
+
+    @property
+    def remaining(self) -> Fraction:
+        """The part of the budget that is left."""
+        return self.budget - self.spent
+
+    def after_entry(self, entry: Entry, spent: Fraction) -> Account:
+        """Return the account once an entry is added, with the most that a secret pair has then lost."""
+        return replace(self, spent=spent, entries=self.entries + 1, entries_head=entry.chain)
+
+    def after_document(self, document: Document) -> Account:
+        """Return the balance once a document is added."""
+        return replace(self, documents=self.documents + 1, documents_head=document.chain)
+
+    def after_failure(self, failure: Failure) -> Account:
+        """Return the balance once a failure is added; what its entry cost stays spent."""
+        return replace(self, failures=self.failures + 1, failures_head=failure.chain)
+
+
+class OverBudgetError(BudgetError):
+    """A charge asks for more than is left."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.requested = self.remaining = Fraction(0)
+
+    @classmethod
+    def of(
+        cls, pairs: PairClass, requested: Fraction, remaining: Fraction, *, budget: Budget, what: str
+    ) -> OverBudgetError:
+        """Make the error for a charge to a class that exceeds what is left of its budget, and keep both amounts."""
+        brief = budget.measure.brief
+        if pairs.kind in ("all", "every"):
+            left = f"of the budget of {budget.kept} only {budget.measure.left(remaining)} is left"
+            said = f"{what} {brief(requested)}, but {left}"
+        else:
+            lost = f"{pairs.words} have lost {brief(budget.amount - remaining)} of the budget of {budget.kept}"
+            said = f"{lost}, and {what} {brief(requested)} on them"
+        error = cls(
+            f"{said}: {brief(requested - remaining)} too much. Nothing was charged, and no value was read.",
+            hint=budget.left(remaining) if remaining > 0 else "the budget is used up.",
+        )
+        error.requested, error.remaining = requested, remaining
+        return error
+
+    @property
+    def difference(self) -> Fraction:
+        """By how much the request is too large."""
+        return self.requested - self.remaining
+
+    def within(self, where: str, line: int | None = None) -> OverBudgetError:
+        error = type(self)(f"{where}: {self.message}", hint=self.hint)
+        error.line = self.line if line is None else line
+        error.requested, error.remaining = self.requested, self.remaining
+        return error
+
+
+# Balances: what each class of secret pairs has lost in all, a summary of the entries, which are the truth.
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What the entries charged to one class, in one region, add up to."""
+
+    pairs: PairClass
+    amount: Fraction
+    entry: int
+    """The number of the last of these entries."""
+
+
+def summed(entries: Iterable[Entry]) -> tuple[Balance, ...]:
+    """Work out all balances from the entries."""
+    sums: dict[PairClass, Balance] = {}
+    for entry in entries:
+        for pairs, amount in entry.loss:
+            so_far = sums[pairs].amount if pairs in sums else Fraction(0)
+            sums[pairs] = Balance(pairs, so_far + amount, entry.number)
+    return tuple(sums[pairs] for pairs in sorted(sums, key=lambda pairs: pairs.order))
+
+
+def lost(balances: Iterable[Balance], measure: Measure) -> Loss:
+    """Return what is lost on each class."""
+    return Loss.of({balance.pairs: balance.amount for balance in balances}, measure)
+
+
+def by_class(loss: Loss, policy: Policy | None) -> dict[PairClass, Fraction]:
+    """Say for each class of a policy the most that one of its pairs has lost.
+
+    Classes of other policies are listed if they have lost something; so are all, if the policy cannot be read back.
+    """
+    own = () if policy is None else classes_met(policy, policy.domain.names)
+    others = sorted({pairs.whole for pairs, _ in loss} - {*own, EVERY}, key=lambda pairs: pairs.order)
+    classes = (*own, *others) or ((ALL,) if loss.on(EVERY) else ())
+    return {pairs: loss.on(pairs) for pairs in classes}
+
+
+def in_words(loss: Loss, policy: Policy | None) -> dict[str, Fraction]:
+    """Say the same, classes by the attribute that their pairs change."""
+    lost = by_class(loss, policy)
+    attributes = {pairs.attribute for pairs in lost}
+    return {_word(pairs, attributes): amount for pairs, amount in lost.items()}
+
+
+def _word(pairs: PairClass, attributes: set[str]) -> str:
+    return pairs.attribute or (f"({pairs.kind})" if pairs.kind in attributes else pairs.kind)
+
+
+# What to do about a ledger that is missing, or already exists: the same words for every kind of storage.
+
+MISSING = (
+    "if there was one, find it: a new one would not know what was spent. A ledger is made deliberately: "
+    "blowfish ledger create FILE.yaml, or in Python create=True with a budget."
+)
+
+EXISTS = "open an existing ledger without create; a new one needs a new name."
+
+DAMAGED = ("the ledger file is damaged or cut short", "restore it from a backup.")
+
+"""What is wrong with a file whose pages do not hold together, and what to do."""

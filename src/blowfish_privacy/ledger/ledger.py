@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from blowfish_privacy.errors import LedgerError, RefusalError
-from blowfish_privacy.ledger.account import in_words, lost
 from blowfish_privacy.ledger.composition import PolicyCache, PolicyLoader, Price, Quote
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, asked_detail, sha256
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, asked_detail, in_words, lost, sha256
 from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, RowsOf, own_losses, pair_loss
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import (

@@ -15,9 +15,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError, brief
-from blowfish_privacy.ledger.account import EXISTS, MISSING, Account
 from blowfish_privacy.ledger.composition import PolicyLoader
-from blowfish_privacy.ledger.entry import read_amount
+from blowfish_privacy.ledger.entry import EXISTS, MISSING, Account, read_amount
 from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
 from blowfish_privacy.ledger.store import SqlStore, Store
 from blowfish_privacy.privacy.measure import Budget, BudgetLike

@@ -20,9 +20,18 @@ from random import SystemRandom
 from typing import TypeVar
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.ledger.account import DAMAGED, EXISTS, MISSING, Account, Balance
 from blowfish_privacy.ledger.composition import PolicyLoader
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, read_amount
+from blowfish_privacy.ledger.entry import (
+    DAMAGED,
+    EXISTS,
+    MISSING,
+    Account,
+    Balance,
+    Document,
+    Entry,
+    Failure,
+    read_amount,
+)
 from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
 from blowfish_privacy.ledger.store import SqlStore
 from blowfish_privacy.ledger.verification import Rows, verify_rows

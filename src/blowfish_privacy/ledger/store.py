@@ -9,15 +9,18 @@ from itertools import chain
 from typing import Any
 
 from blowfish_privacy.errors import LedgerError
-from blowfish_privacy.ledger.account import Account, Balance, lost, summed
 from blowfish_privacy.ledger.entry import (
+    Account,
+    Balance,
     Document,
     Entry,
     Failure,
     StoredPolicy,
+    lost,
     read_amount,
     read_class,
     read_loss,
+    summed,
     write_amount,
     write_class,
     write_loss,

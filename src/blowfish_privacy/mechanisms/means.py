@@ -20,7 +20,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import PRESENCE, Loss, PairClass
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_by_class, sensitivity_of
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.sums import SumForm
+from blowfish_privacy.queries.linear import SumForm
 from blowfish_privacy.queries.weights import WeightedValues
 from blowfish_privacy.support.exact import exact, rounded
 

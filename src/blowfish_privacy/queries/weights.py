@@ -21,8 +21,8 @@ from blowfish_privacy.domain import Cell, Domain, Numeric, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.queries.counts import Histogram
+from blowfish_privacy.queries.linear import Mean, Sum
 from blowfish_privacy.queries.query import LARGEST_ANSWER, LinearForm, Query, checked_attribute, named
-from blowfish_privacy.queries.sums import Mean, Sum
 from blowfish_privacy.support.limits import WEIGHTED_CELLS
 
 # The numbers of an attribute, as whole multiples of a unit.

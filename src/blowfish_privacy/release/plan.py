@@ -17,8 +17,11 @@ from blowfish_privacy.aggregates.aggregates import AttributeSets
 from blowfish_privacy.domain import Box, Cell, Domain, HierarchyLevel
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError, RefusalError, UnconfirmedServerError
 from blowfish_privacy.known_facts.facts import crosses
-from blowfish_privacy.mechanisms import Error, Mechanism, TooFewError, candidates
+from blowfish_privacy.mechanisms import Error, GridFamily, Mechanism, OrderedFamily, Synopsis, TooFewError, candidates
+from blowfish_privacy.mechanisms.clusters import centres as clusters
 from blowfish_privacy.mechanisms.error import MeanError, shown
+from blowfish_privacy.mechanisms.grid import rectangle_intervals as grids
+from blowfish_privacy.mechanisms.ordered import range_intervals as ordered
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, Population
 from blowfish_privacy.privacy.measure import RHO, Measure
@@ -257,6 +260,7 @@ class Chosen:
 
 
 _MOST_TRIES = 4
+
 _GIVE = {"rho": "give rho, or delta beside epsilon.", "epsilon": "give epsilon, or allow Laplace noise."}
 
 
@@ -384,13 +388,13 @@ class Plan(Generic[Asks]):
 
     def typical_errors(self) -> dict[str, float]:
         """Say how wrong a random range or rectangle typically is, on public shapes; empty but for ordered data."""
-        from blowfish_privacy.release.simulations import typical_errors
+        from blowfish_privacy.release.plan import typical_errors
 
         return typical_errors(self)
 
     def typical_ratios(self) -> dict[str, float]:
         """Say how much larger clusters' squared distances typically are, on public points; empty but for clusters."""
-        from blowfish_privacy.release.simulations import typical_ratios
+        from blowfish_privacy.release.plan import typical_ratios
 
         return typical_ratios(self)
 
@@ -466,3 +470,23 @@ def plan_population(
     certificate = population.certificate(chosen.mechanism.certify(population.policy))
     labels["errors"] = chosen.errors
     return Plan(query, population.whole, chosen.mechanism, certificate, records, population, **labels)
+
+
+# Errors that depend on the data, simulated for a plan on public synthetic data; nothing is read.
+
+
+def typical_errors(plan: Plan) -> dict[str, float]:
+    """Say how wrong a random range or rectangle that is shown typically is, on shapes with as many records."""
+    if plan.records is None or not plan.amount:
+        return {}
+    if isinstance(plan.mechanism, GridFamily):
+        return grids.typical_errors(plan.mechanism, plan.records)
+    return ordered.typical_errors(plan.mechanism, plan.records) if isinstance(plan.mechanism, OrderedFamily) else {}
+
+
+def typical_ratios(plan: Plan) -> dict[str, float]:
+    """Say how much larger private clusters' squared distances typically are, on about as many points."""
+    if not isinstance(plan.mechanism, Synopsis) or not plan.records or not plan.amount:
+        return {}
+    with task("Simulating on public synthetic points"):
+        return clusters.typical_ratios(plan.mechanism, getattr(plan.query, "k", 1), plan.records)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain, Subset, quoted
 from blowfish_privacy.errors import QueryError, SpecError, brief, nearest
-from blowfish_privacy.mechanisms.synthetic.looks import Look
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
+from blowfish_privacy.mechanisms.synthetic.rounds import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
 from blowfish_privacy.noise.law import Law
 from blowfish_privacy.release.document import seal

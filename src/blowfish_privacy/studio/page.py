@@ -11,9 +11,16 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.studio.parts.controls import TextEditor, header_buttons
-from blowfish_privacy.studio.parts.elements import name_elements, note, notice, problem_card, section
-from blowfish_privacy.studio.parts.live import live
+from blowfish_privacy.studio.parts import (
+    TextEditor,
+    header_buttons,
+    live,
+    name_elements,
+    note,
+    notice,
+    problem_card,
+    section,
+)
 from blowfish_privacy.studio.rooms.budget import budget
 from blowfish_privacy.studio.rooms.facts import facts
 from blowfish_privacy.studio.rooms.publish import publish

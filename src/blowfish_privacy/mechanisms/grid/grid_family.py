@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
-from blowfish_privacy.mechanisms.error import in_short
-from blowfish_privacy.mechanisms.intervals import bounds_by_size, normal_errors, sizes_up_to
+from blowfish_privacy.mechanisms.error import bounds_by_size, in_short, normal_errors, sizes_up_to
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.noise import BitSource, SimulationSource

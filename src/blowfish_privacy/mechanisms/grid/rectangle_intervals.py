@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.constraints import Correction
-from blowfish_privacy.mechanisms.error import Error, in_short
+from blowfish_privacy.mechanisms.error import Error, Errors, IntervalWidths, checked_level, in_short, normal_width
 from blowfish_privacy.mechanisms.grid.grid_family import (
     Corners,
     GridFamily,
@@ -23,7 +23,6 @@ from blowfish_privacy.mechanisms.grid.grid_family import (
     rectangles_of,
     sums_of,
 )
-from blowfish_privacy.mechanisms.intervals import Errors, IntervalWidths, checked_level, normal_width
 from blowfish_privacy.mechanisms.ordered.range_intervals import stand_in
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import Totals, records_total

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.errors import RefusalError, brief
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
-from blowfish_privacy.mechanisms.intervals import sizes_up_to
+from blowfish_privacy.mechanisms.error import sizes_up_to
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.segment import EXACT_SIZE, RangeError, check_size
 from blowfish_privacy.noise import BitSource

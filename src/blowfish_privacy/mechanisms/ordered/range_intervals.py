@@ -13,8 +13,7 @@ import numpy.typing as npt
 from numpy.random import PCG64, Generator
 
 from blowfish_privacy.mechanisms.constraints import Correction
-from blowfish_privacy.mechanisms.error import in_short
-from blowfish_privacy.mechanisms.intervals import Errors, IntervalWidths, checked_level, normal_width
+from blowfish_privacy.mechanisms.error import Errors, IntervalWidths, checked_level, in_short, normal_width
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
 from blowfish_privacy.mechanisms.ordered.segment import RangeError
 from blowfish_privacy.noise import SimulationSource

@@ -21,8 +21,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain, coarser
 from blowfish_privacy.errors import QueryError, SpecError
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.mechanisms.error import in_short
-from blowfish_privacy.mechanisms.intervals import bounds_by_size
+from blowfish_privacy.mechanisms.error import bounds_by_size, in_short
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, LeastSquares, Level, TotalLevel
 from blowfish_privacy.mechanisms.row_noise import RowNoise
 from blowfish_privacy.noise import BitSource, SimulationSource

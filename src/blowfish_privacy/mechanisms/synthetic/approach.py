@@ -13,11 +13,10 @@ import numpy as np
 
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.synthetic.costs import Scope, allocated
-from blowfish_privacy.mechanisms.synthetic.looks import Looks, Step, importance_of, measure_all_pairs
 from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture, impossible_records, mended
 from blowfish_privacy.mechanisms.synthetic.mixture_fit import shrunk_values
 from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Known, Measurement, Model, Zeros, combined
-from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Rounds
+from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Looks, Rounds, Step, importance_of, measure_all_pairs
 from blowfish_privacy.mechanisms.synthetic.tree import (
     JunctionTree,
     TreeFit,

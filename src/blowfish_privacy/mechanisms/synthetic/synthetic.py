@@ -18,9 +18,16 @@ from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, check_possible, chosen_approach
 from blowfish_privacy.mechanisms.synthetic.costs import GAUSSIAN, LAPLACE, MOST_SCALE, Accountant, Costs, Scope, Tariff
-from blowfish_privacy.mechanisms.synthetic.looks import Look, Looks, Step, TableChoice, decoded, encoded
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
-from blowfish_privacy.mechanisms.synthetic.rounds import estimated_total
+from blowfish_privacy.mechanisms.synthetic.rounds import (
+    Look,
+    Looks,
+    Step,
+    TableChoice,
+    decoded,
+    encoded,
+    estimated_total,
+)
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate

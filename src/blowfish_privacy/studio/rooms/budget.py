@@ -19,8 +19,20 @@ from blowfish_privacy.statements.plan import budget_words
 from blowfish_privacy.studio.charts.plans import balances
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.entries import in_file, read_amount, why_not, written
-from blowfish_privacy.studio.parts.elements import heading, note, notice, plain_table, problem_card, section
-from blowfish_privacy.studio.parts.live import follow, greys, keeps_up, keyed, live, spinner
+from blowfish_privacy.studio.parts import (
+    follow,
+    greys,
+    heading,
+    keeps_up,
+    keyed,
+    live,
+    note,
+    notice,
+    plain_table,
+    problem_card,
+    section,
+    spinner,
+)
 from blowfish_privacy.studio.planning import Outcome, Planning
 from blowfish_privacy.studio.workshop import Workshop, last_good_body
 from blowfish_privacy.support.exact import rounded_down, rounded_up

@@ -14,9 +14,13 @@ from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.studio.charts.plans import facts_chart
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.entries import MOST_LISTED
-from blowfish_privacy.studio.parts.elements import (
+from blowfish_privacy.studio.parts import (
     chart,
+    follow,
     heading,
+    keeps_up,
+    keyed,
+    live,
     note,
     notice,
     plain_table,
@@ -24,7 +28,6 @@ from blowfish_privacy.studio.parts.elements import (
     section,
     try_change,
 )
-from blowfish_privacy.studio.parts.live import follow, keeps_up, keyed, live
 from blowfish_privacy.studio.secret_choice import (
     MOST_FIELDS,
     cell_names,

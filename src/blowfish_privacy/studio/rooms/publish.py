@@ -16,9 +16,20 @@ from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.statements.ledger import HistoryRow
 from blowfish_privacy.statements.plan import HEADER, Confirmation, asked_words, budget_words, error_words
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.parts.controls import ask_where
-from blowfish_privacy.studio.parts.elements import heading, note, notice, picture, plain_table, problem_card, section
-from blowfish_privacy.studio.parts.live import follow, greys, keyed, live
+from blowfish_privacy.studio.parts import (
+    ask_where,
+    follow,
+    greys,
+    heading,
+    keyed,
+    live,
+    note,
+    notice,
+    picture,
+    plain_table,
+    problem_card,
+    section,
+)
 from blowfish_privacy.studio.planning import Outcome, Planning
 from blowfish_privacy.studio.publishing import Download, LedgerHistory, Offer, Progress, Publication, Published
 from blowfish_privacy.studio.workshop import Signal, Workshop

@@ -38,9 +38,7 @@ from blowfish_privacy.studio.entries import (
     with_amount,
     with_key,
 )
-from blowfish_privacy.studio.parts.controls import AmountControl
-from blowfish_privacy.studio.parts.elements import note, problem_card
-from blowfish_privacy.studio.parts.live import follow, keeps_up, live
+from blowfish_privacy.studio.parts import AmountControl, follow, keeps_up, live, note, problem_card
 from blowfish_privacy.studio.workshop import Signal, Workshop, last_good_body
 
 # The fields that say what a release asks about: attributes, tables, shares, numbers of clusters.

@@ -17,8 +17,7 @@ from blowfish_privacy.statements.plan import budget_words
 from blowfish_privacy.studio.charts import plans as charts
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.entries import Entry, Kind, available, begun, kind_of, names_of, new_name
-from blowfish_privacy.studio.parts.elements import heading, note, notice, problem_card
-from blowfish_privacy.studio.parts.live import follow, greys, live, spinner
+from blowfish_privacy.studio.parts import follow, greys, heading, live, note, notice, problem_card, spinner
 from blowfish_privacy.studio.planning import Outcome, Said
 from blowfish_privacy.studio.rooms.release_form import ReleaseForm
 from blowfish_privacy.studio.workshop import Signal, Workshop, last_good_body

@@ -19,8 +19,7 @@ from blowfish_privacy.statements.policy import MOST_VALUES, GraphView, graph_vie
 from blowfish_privacy.studio.charts.look import plain
 from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.entries import MOST_LISTED, declared, position_of
-from blowfish_privacy.studio.parts.elements import chart, note, odds_bar, try_change
-from blowfish_privacy.studio.parts.live import follow, live
+from blowfish_privacy.studio.parts import chart, follow, live, note, odds_bar, try_change
 from blowfish_privacy.studio.secret_choice import (
     Kind,
     choice_of,

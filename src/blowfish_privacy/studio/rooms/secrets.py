@@ -12,8 +12,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.statements.policy import Odds, name_only_after, odds_between
 from blowfish_privacy.studio.entries import MOST_LISTED, position_of
-from blowfish_privacy.studio.parts.elements import heading, note, notice, odds_bar, section, try_change
-from blowfish_privacy.studio.parts.live import follow, live
+from blowfish_privacy.studio.parts import follow, heading, live, note, notice, odds_bar, section, try_change
 from blowfish_privacy.studio.rooms.secret_card import SecretCards
 from blowfish_privacy.studio.secret_choice import Mode, mode_of, weakens, with_mode
 from blowfish_privacy.studio.workshop import OWN, ChosenLoss, Signal, Workshop, last_good_body

@@ -35,8 +35,13 @@ from blowfish_privacy.studio.declaring import (
     without_attribute,
 )
 from blowfish_privacy.studio.draft import Problem, from_folder
-from blowfish_privacy.studio.parts.elements import (
+from blowfish_privacy.studio.parts import (
+    focus_on,
+    follow,
     heading,
+    keeps_up,
+    keyed,
+    live,
     note,
     notice,
     plain_table,
@@ -45,7 +50,6 @@ from blowfish_privacy.studio.parts.elements import (
     section,
     try_change,
 )
-from blowfish_privacy.studio.parts.live import focus_on, follow, keeps_up, keyed, live
 from blowfish_privacy.studio.workshop import Signal, Workshop
 from blowfish_privacy.support.postgresql import Address, is_address, refuse_address
 

@@ -21,8 +21,8 @@ from blowfish_privacy.mechanisms.synthetic.costs import (
     rounded_down,
     rounded_up,
 )
-from blowfish_privacy.mechanisms.synthetic.looks import Look, TableChoice, decoded, encoded
 from blowfish_privacy.mechanisms.synthetic.model import candidates_for
+from blowfish_privacy.mechanisms.synthetic.rounds import Look, TableChoice, decoded, encoded
 from blowfish_privacy.privacy.loss import ALL, PRESENCE, changing
 from blowfish_privacy.testing.oracle import ABSENT, neighbours
 from blowfish_privacy.testing.strategies import policies

@@ -10,7 +10,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.mechanisms import GaussianSynthetic, LaplaceSynthetic
 from blowfish_privacy.mechanisms.synthetic import approach, rounds
-from blowfish_privacy.mechanisms.synthetic.looks import TableChoice, encoded
+from blowfish_privacy.mechanisms.synthetic.rounds import TableChoice, encoded
 from blowfish_privacy.noise import SystemSource
 
 

@@ -3,20 +3,173 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.studio.draft import OverwriteError
+from blowfish_privacy.statements.policy import EVEN, Odds, percent_down, percent_up
+from blowfish_privacy.studio.charts.look import Option, TitledChart
+from blowfish_privacy.studio.draft import OverwriteError, Problem
 from blowfish_privacy.studio.entries import Amount, amounts, nearest, read_amount, why_not, written
-from blowfish_privacy.studio.parts.live import follow
-from blowfish_privacy.studio.workshop import Workshop
+from blowfish_privacy.studio.workshop import Signal, Workshop
 from blowfish_privacy.support.exact import readable
 from blowfish_privacy.support.limits import FILE_CHARACTERS
+
+# Parts of a page that are built anew when what they show has changed, and parts that stay what they are.
+#
+# What is built anew loses what is pressed or typed at that moment: the browser's event is on its way to an element that
+# is there no more. So buttons and fields stand outside of what follows plans and other people, or are kept by a key.
+
+
+# Elements that follow a signal for as long as they are on the page.
+
+
+def _nothing() -> None:
+    pass
+
+
+def follow(element: ui.element, act: Callable[[], None], *signals: Signal, gone: Callable[[], None] = _nothing) -> None:
+    """Call ``act`` when one of the signals fires; once the element is gone, stop, and call ``gone`` once."""
+
+    def heard() -> None:
+        if element.is_deleted:
+            leave()
+        else:
+            act()
+
+    def leave() -> None:
+        while leaves:
+            leaves.pop()()
+            if not leaves:
+                gone()
+
+    leaves = [signal.subscribe(heard) for signal in signals]
+    element.client.on_delete(leave)
+
+
+def keeps_up(field: Any, value: Callable[[], Any], *signals: Signal) -> None:
+    """Show in a field what the file says, when that has changed; what is being typed stays until then."""
+    seen = [value()]
+
+    def refresh() -> None:
+        if (now := value()) != seen[0]:
+            seen[0] = now
+            if field.value != now:
+                field.value = now
+
+    follow(field, refresh, *signals)
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def live(build: Callable[[], None], *signals: Signal, shows: Callable[[], Any] | None = None) -> ui.element:
+    """Build a part now, and again whenever one of the signals fires and what it ``shows`` has changed.
+
+    ``shows`` returns plain values that can be compared; without it every signal counts. What a person is typing into
+    is lost when it is built anew, so a part should show no more than it needs.
+    """
+    container = ui.element("div").classes("w-full")
+    seen: list[Any] = [_NOTHING]
+
+    def refresh() -> None:
+        if container.is_deleted:
+            for leave in leaves:
+                leave()
+            return
+        now = None if shows is None else shows()
+        if shows is not None and now == seen[0]:
+            return
+        seen[0] = deepcopy(now)
+        container.clear()
+        with container:
+            build()
+
+    leaves = [signal.subscribe(refresh) for signal in signals]
+    for leave in leaves:
+        container.client.on_delete(leave)
+    refresh()
+    return container
+
+
+def keyed(
+    keys: Callable[[], Iterable[Key]], build: Callable[[Key], None], *signals: Signal, tag: str = "div"
+) -> ui.element:
+    """Build a part for each key, once: it stays while its key is there, whatever else comes, goes or moves."""
+    container = ui.element(tag)
+    kept: dict[Key, ui.element] = {}
+
+    def refresh() -> None:
+        now = [*dict.fromkeys(keys())]
+        for gone in [key for key in kept if key not in now]:
+            kept.pop(gone).delete()
+        for place, key in enumerate(now):
+            if key not in kept:
+                with container, ui.element("li" if tag == "ul" else "div") as kept[key]:
+                    build(key)
+            if container.default_slot.children[place] is not kept[key]:
+                kept[key].move(target_index=place)
+
+    follow(container, refresh, *signals)
+    refresh()
+    return container
+
+
+_NOTHING = object()
+
+# What is shown greyed, with a spinner, while it is worked out anew.
+
+_PATIENT = "transition: opacity 0.15s ease 0.2s"
+
+"""What is ready within a fifth of a second never turns grey."""
+
+
+def greys(element: ui.element, signal: Signal, stale: Callable[[], bool]) -> ui.element:
+    """Grey an element while what it shows is being worked out anew."""
+    element.style(_PATIENT)
+
+    def refresh() -> None:
+        if stale():
+            element.classes("studio-stale").props("aria-busy=true")
+        else:
+            element.classes(remove="studio-stale").props(remove="aria-busy")
+
+    follow(element, refresh, signal)
+    refresh()
+    return element
+
+
+def spinner(signal: Signal, stale: Callable[[], bool]) -> None:
+    """Turn while something is being worked out; it keeps its place when it does not."""
+    turning = ui.spinner(size="1.2rem").props('aria-label="Working it out"').style(_PATIENT)
+
+    def refresh() -> None:
+        turning.style(f"opacity: {1 if stale() else 0}")
+
+    follow(turning, refresh, signal)
+    refresh()
+
+
+# Where the keyboard is, after what it was on has been built anew.
+
+_FOCUS = """
+if (!document.activeElement?.closest("[role=dialog], .q-dialog, .q-menu"))
+  for (const each of document.querySelectorAll("[aria-label]"))
+    if (each.getAttribute("aria-label") === %s) { each.focus(); break; }
+"""
+
+"""Whoever has opened the next dialog by now is left there."""
+
+
+def focus_on(label: str) -> None:
+    """Put the focus on the control that has a label, after a dialog has closed."""
+    ui.run_javascript(_FOCUS % json.dumps(label))
 
 
 class AmountControl:
@@ -111,6 +264,7 @@ document.addEventListener("keydown", (event) => {
   emitEvent(`studio-${wish}`);
 });
 </script>"""
+
 """Fields and the editor have an undo of their own. The browser's own is kept from doing it a second time."""
 
 
@@ -144,10 +298,6 @@ def save(workshop: Workshop) -> None:
         ask_where(workshop)
     else:
         _save_to(workshop, workshop.draft.path)
-
-
-def _nothing() -> None:
-    pass
 
 
 def ask_where(workshop: Workshop, then: Callable[[], object] = _nothing) -> None:
@@ -230,7 +380,9 @@ def _ask_to_replace(
 # being joined; where it does, what was typed wins, and the other is one undo away. The result is handed over again.
 
 _PAUSE = 120
+
 """Milliseconds: what is written after a pause is handed over at once, what is written faster at the next pause."""
+
 _SENT = f"""
 (event) => {{
   const box = getHtmlElement(%(id)d);
@@ -245,14 +397,19 @@ _SENT = f"""
   %(act)s
 }}
 """
+
 _TYPED = f"""
   if (box.pending === undefined && !(performance.now() - box.sent < {_PAUSE})) return send();
   clearTimeout(box.pending);
   box.pending = setTimeout(send, {_PAUSE});
 """
+
 _LEFT = "if (box.pending !== undefined) send();"
+
 _COMMANDED = "if (box.pending !== undefined && (event.ctrlKey || event.metaKey)) send();"
+
 """Whoever saves by a key saves what was typed before it."""
+
 _GIVE = """
 const box = getHtmlElement(%(id)d), part = getElement(%(id)d);
 const lines = (text) => text.replace(/\\r\\n?/g, "\\n");
@@ -286,7 +443,9 @@ else {
   box.pending = undefined;
 }
 """
+
 _MARK = "getElement(%d)?.setDecorations?.(%s)"
+
 _BUILT_IN = "update:value"
 
 
@@ -326,3 +485,161 @@ class TextEditor(ui.codemirror):
         if text is not None:
             self._shown = text
         self._typed(text)
+
+
+# Headings, explanations, notices and problems, which look the same in every room.
+
+
+def heading(title: str, lead: str = "") -> None:
+    """Head a room with its title, and a sentence that says what it is for."""
+    with ui.column().classes("gap-1 w-full"):
+        TextElement(tag="h1", text=title).classes("studio-title")
+        if lead:
+            ui.label(lead).classes("studio-lead")
+
+
+def section(title: str) -> None:
+    """Head a part of a room."""
+    TextElement(tag="h2", text=title).classes("studio-section")
+
+
+def note(words: str) -> ui.label:
+    """Explain something in small, quiet type."""
+    return ui.label(words).classes("studio-note")
+
+
+def notice(words: str, *, icon: str = "info") -> None:
+    """Say something that must not be overlooked."""
+    with ui.row().classes("studio-notice").props("role=note"):
+        ui.icon(icon).props("aria-hidden=true")
+        ui.label(words)
+
+
+def problem_card(problem: Problem) -> None:
+    """Say what is wrong and what to do."""
+    with ui.row().classes("studio-problem").props("role=alert"):
+        ui.icon("error_outline").props("aria-hidden=true")
+        with ui.column().classes("gap-1"):
+            ui.label(problem.message)
+            if problem.hint:
+                ui.label(f"Hint: {problem.hint}").classes("studio-note")
+
+
+# Names for elements that a library makes by itself, for those who hear a page instead of seeing it.
+
+_NAMING = """
+for (const [selector, name] of Object.entries(%s)) {
+  const give = () => {
+    const element = document.querySelector(selector);
+    if (!element) return setTimeout(give, 50);
+    element.setAttribute("aria-label", name);
+    if (element.isContentEditable) element.setAttribute("tabindex", "0");
+  };
+  give();
+}
+"""
+
+
+def name_elements(names: Mapping[str, str]) -> None:
+    """Name elements of this page by CSS selectors, as soon as they are there; an editor can be reached by Tab too."""
+    script = _NAMING % json.dumps(dict(names))
+    ui.context.client.on_connect(lambda: ui.run_javascript(script))
+
+
+# A change that a form asks for, and what is said if it cannot be.
+
+
+def try_change(workshop: Workshop, body: Any) -> Problem | None:
+    """Hand new values to the file; if they are refused nothing changes, and a message says why."""
+    problem = workshop.change(body)
+    return None if problem is None else say_problem(problem)
+
+
+def say_problem(problem: Problem) -> Problem:
+    """Say in a message why something cannot be done."""
+    said = f"{problem.message} Hint: {problem.hint}" if problem.hint else problem.message
+    ui.notify(said, type="negative", multi_line=True, timeout=10_000, close_button="Close")
+    return problem
+
+
+# A table of texts, as HTML has it: screen readers know their way in it, and it scrolls by itself where it is wide.
+
+
+def plain_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    caption: str = "",
+    actions: Callable[[int], None] | None = None,
+) -> None:
+    """Show rows below a header; ``actions`` fills a last cell of each row, which stays in sight, given its number."""
+    with (
+        ui.element("div").classes("studio-scroll").props("tabindex=0 role=region") as region,
+        ui.element("table").classes("studio-table" if actions is None else "studio-table studio-acting"),
+    ):
+        region.props["aria-label"] = caption or ", ".join(header)
+        if caption:
+            TextElement(tag="caption", text=caption)
+        with ui.element("thead"), ui.element("tr"):
+            for name in header:
+                TextElement(tag="th", text=name).props("scope=col")
+            if actions is not None:
+                with ui.element("th").props("scope=col"):
+                    TextElement(tag="span", text="Actions").classes("sr-only")
+        with ui.element("tbody"):
+            for number, row in enumerate(rows):
+                with ui.element("tr"):
+                    for cell in row:
+                        TextElement(tag="td", text=cell)
+                    if actions is not None:
+                        with ui.element("td"):
+                            actions(number)
+
+
+# What a release may do to a guess between two values: a sentence, and a bar from nought to certainty.
+
+
+def odds_bar(odds: Odds) -> None:
+    """Show how far a guess at even odds may move."""
+    with ui.column().classes("gap-2 w-full").props("aria-live=polite"):
+        ui.label(odds.sentence)
+        most, least = odds.most(EVEN), odds.least(EVEN)
+        if odds.promise.promised in ("odds", "nothing", "unproved"):
+            _bar(odds.guess(), least, most)
+        if odds.guess():
+            note(odds.guess())
+
+
+def _bar(described: str, least: float | None, most: float | None) -> None:
+    low, high = (0.0, 1.0) if least is None or most is None else (least, most)
+    bounded = most is not None and least is not None
+    kind = "studio-odds-range" if bounded else "studio-odds-range studio-odds-open"
+    with ui.element("div").classes("studio-odds").props("role=img") as bar:
+        bar.props["aria-label"] = described
+        with ui.element("div").classes("studio-odds-line"):
+            ui.element("div").classes(kind).style(f"left: {100 * low:.3f}%; width: {100 * (high - low):.3f}%")
+            ui.element("div").classes("studio-odds-before").style("left: 50%")
+        with ui.element("div").classes("studio-odds-scale"):
+            ui.label("0 %" if least is None else f"at least {percent_down(least)}")
+            ui.label("before: 50 %")
+            ui.label("100 %" if most is None else f"at most {percent_up(most)}")
+
+
+# A chart on the page, with its title and what must be said about it.
+
+
+def chart(option: Option, height: int = 360) -> ui.echart:
+    """Show a chart as wide as its place; it is described to those who cannot see it."""
+    shown = ui.echart(option, renderer="svg").classes("w-full").style(f"height: {height}px").props("role=img")
+    shown.props["aria-label"] = option["aria"]["label"]["description"]
+    return shown
+
+
+def picture(shown: TitledChart, *, titled: bool = True) -> None:
+    """Show a picture: its title, unless it stands right above already, the chart, and its note."""
+    with ui.column().classes("w-full gap-1"):
+        if titled:
+            TextElement(tag="h3", text=shown.title).classes("text-base font-semibold m-0")
+        chart(shown.option, shown.height)
+        if shown.note:
+            note(shown.note)
