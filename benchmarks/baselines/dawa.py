@@ -1,7 +1,7 @@
 """DAWA, made sound: buckets of similar values chosen with a quarter of epsilon, their counts noisy with the rest.
 
 [Li, Hay, Miklau, PVLDB 2014.] As distributed the program gives buckets of one value no noise, and is not
-differentially private (`tests/unit/benchmarks/test_dawa.py`). Here every bucket gets noise, of scale (what one record
+differentially private (`tests/unit/benchmarks/test_benchmarks.py`). Here every bucket gets noise, of scale (what one record
 changes its own cost by + 2) / epsilon_1. That is enough: a partition holds exactly one bucket with the changed value,
 and given all other noise it wins when that bucket's noise stays below a threshold, which moves by its own change and
 by that of a rival, at most 2. With noise everywhere the cheapest partition is one of many small buckets, whose noise

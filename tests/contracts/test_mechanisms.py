@@ -35,7 +35,7 @@ from synthetic_steps import drawing
 ROOT = Path(__file__).parents[2]
 EVERY = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
 SELDOM = ("weighted-offsets",)
-"""Few random policies have numbers to weight records with: tests/contracts/test_weights.py makes some that do."""
+"""Few random policies have numbers to weight records with: tests/contracts/test_sensitivities.py makes some that do."""
 OFTEN = [kind for kind in MECHANISMS.values() if kind.name not in SELDOM]
 INDEPENDENT = pytest.mark.parametrize(
     "kind", [kind for kind in OFTEN if kind.independent_rows], ids=lambda kind: kind.name

@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import islice
+from functools import cache
+from itertools import combinations, combinations_with_replacement, islice, product
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic import rounds
 from blowfish_privacy.mechanisms.synthetic.approach import PAIRS, TREE
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
-from blowfish_privacy.mechanisms.synthetic.rounds import Look, TableChoice, encoded
+from blowfish_privacy.mechanisms.synthetic.rounds import Look, Looks, TableChoice, encoded
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.testing.oracle import TOLERANCE, neighbours, renyi_divergence
 from blowfish_privacy.testing.seeded import SeededSource
@@ -30,11 +32,14 @@ from blowfish_privacy.testing.strategies import policies
 from effort import examples
 from packing_law import packings, probabilities
 from pair_classes import class_of
-from synthetic_steps import drawing, follow, run, table_of
+from synthetic_steps import drawing, exact_tables, follow, run, table_of
 
 KINDS = pytest.mark.parametrize("name", ["synthetic", "synthetic-laplace"])
+
 ORDERS = [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(64)]
+
 AMOUNTS = st.sampled_from([Fraction(1, 50), Fraction(1, 3), Fraction(2), Fraction(20)])
+
 RECORDS = 2
 
 
@@ -159,7 +164,9 @@ def test_several_records_that_move_lose_no_more_than_the_certificate(name, polic
 
 
 DOMAIN = bp.Domain(a=bp.Integer(0, 1), b=bp.Integer(0, 1), c=bp.Integer(0, 2))
+
 POLICY = bp.Policy(DOMAIN, secrets=bp.Attributes())
+
 PAIR = ((0, 0, 0), (1, 1, 1)), ((0, 0, 0), (0, 1, 1))
 
 
@@ -299,3 +306,267 @@ def test_a_document_without_a_limit_for_a_class_certifies_nothing(name):
         none = {**written, "limits": [[kind, attribute, "0"] for kind, attribute, _ in written["limits"]]}
         with pytest.raises(bp.SpecError):
             type(mechanism).from_document(mechanism.scope.query, POLICY, none, RECORDS)
+
+
+# The joint law of measuring, choosing by what was measured, and measuring what was chosen, added up over all outputs.
+#
+# Two binary attributes and one round: the counts of both attributes with noise, a choice between their table and
+# nothing, and the table. What decides about the choice is enumerated over all values of the first noise that have any
+# weight; the theorem about steps that follow each other is not used.
+
+
+JOINT_DOMAIN = bp.Domain(a=bp.Integer(0, 1), b=bp.Integer(0, 1))
+
+JOINT_POLICY = bp.Policy(JOINT_DOMAIN, secrets=bp.Attributes())
+
+JOINT_PAIR = ((0, 0), (1, 1)), ((1, 0), (1, 1))
+
+JOINT_AMOUNTS = {"synthetic": Fraction(40, 3), "synthetic-laplace": Fraction(8)}
+
+JOINT_ORDERS = [1.5, 2, 3]
+
+FAR = 60
+
+
+@pytest.fixture
+def one_round(monkeypatch):
+    """Half of the limits for the first tables, half for one round, and nothing after it."""
+    for name, value in {"FIRST": Fraction(1, 2), "LAST": Fraction(0), "ROUNDS": 1, "_MOST_ROUNDS": 1}.items():
+        monkeypatch.setattr(rounds, name, value)
+    monkeypatch.setattr(rounds.Rounds, "_measure_again", lambda self: None)
+
+
+class Seen(Exception):
+    """What a run would choose from, on both tables."""
+
+
+def choice_after(mechanism, first_noisy, tables):
+    """Run up to the choice with these first noisy numbers: the scales so far, and the laws of the choice on both."""
+    counts = exact_tables(mechanism, tables[0]), exact_tables(mechanism, tables[1])
+    first, drawn = iter(first_noisy), []
+
+    def needed(scale, size, source):
+        axes = (len(drawn),)
+        drawn.append(scale)
+        return np.array([next(first) for _ in range(size)]) - counts[0][axes]
+
+    def chosen(self, candidates, scales, amount):
+        self.looks.steps.clear()
+        laws = []
+        for each in counts:
+            self.looks = replace(self.looks, counts=each)
+            laws.append([self._score(axes, scales[axes]) for axes in candidates])
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(rounds, "draw_packing", lambda *given: [])
+            honest(self, candidates, scales, amount)
+        raise Seen(drawn, laws, self.looks.steps[0].coefficient, [scales[axes] for axes in candidates])
+
+    honest = rounds.Rounds._chosen
+    looks = Looks(mechanism.costs, mechanism.limits, counts[0], None)
+    made = rounds.Rounds(looks, 2, [], mechanism.scope.candidates)
+    with pytest.MonkeyPatch.context() as patches, drawing(mechanism.tariff, needed):
+        patches.setattr(rounds.Rounds, "_chosen", chosen)
+        with pytest.raises(Seen) as seen:
+            made.run([])
+    return seen.value.args
+
+
+def chances(scores, coefficient):
+    """The law of skipping or taking the one table."""
+    assert [*packings([(3, score) for score in scores])] == [(), (0,)]
+    weight = exp(float(coefficient) * scores[0])
+    return np.array([1, weight]) / (1 + weight)
+
+
+def noise_logs(kind, scale):
+    """The logarithms of the probabilities of noise from -FAR to FAR."""
+    values = np.arange(-FAR, FAR + 1)
+    logs = -(values**2) / (2 * float(scale)) if kind.counted_in is RHO else -np.abs(values) / float(scale)
+    return logs - log(np.exp(logs).sum())
+
+
+def joint(name, shares):
+    """For noise of some shares of the scales held, the joint divergences of all orders and the largest loss."""
+    kind = MECHANISMS[name]
+    query, amount = bp.Synthetic(["a", "b"]), {kind.counted_in.name: JOINT_AMOUNTS[name]}
+    mechanism = kind.calibrated(query, JOINT_POLICY, **amount, records=2)
+    tables = [table_of(mechanism, side) for side in JOINT_PAIR]
+    counts = [np.concatenate([exact_tables(mechanism, table)[axis,] for axis in (0, 1)]) for table in tables]
+    assert [*counts[1] - counts[0]] == [-1, 1, 0, 0]
+    # Where the sum has its weight up to order 3: P^a Q^(1 - a) has its middle a - 1 beyond that of P.
+    steps = [range(-2, 5), range(-4, 3), range(-1, 2), range(-1, 2)]
+    parts = []
+    for offsets in product(*steps):
+        noisy = counts[0] + offsets
+        parts.append(([noisy - each + FAR for each in counts], *choice_after(mechanism, noisy, tables)))
+    return [added_up(kind, share, parts) for share in shares]
+
+
+def added_up(kind, share, parts):
+    """Add up over the first noisy numbers, and in closed form over those of the table."""
+    sums, worst = dict.fromkeys(JOINT_ORDERS, 0.0), 0.0
+    for places, scales, scores, coefficient, sizes in parts:
+        logs = [noise_logs(kind, share * scales[number // 2]) for number in range(4)]
+        before, after = (sum(row[place] for row, place in zip(logs, each, strict=True)) for each in places)
+        first, second = (np.log(chances(each, coefficient)) for each in scores)
+        looks = noise_logs(kind, share * sizes[0])
+        for order in JOINT_ORDERS:
+            # In the table a cell falls by one and another rises by one.
+            inside = np.exp(order * looks[:-1] + (1 - order) * looks[1:]).sum()
+            choice = np.exp(order * first + (1 - order) * second) * [1, inside**2]
+            sums[order] += exp(order * before + (1 - order) * after) * choice.sum()
+        table = [0, 2 * np.abs(np.diff(looks)).max()]
+        worst = max(worst, (abs(before - after + first - second) + table).max())
+    return {order: log(found) / (order - 1) for order, found in sums.items()}, worst
+
+
+def test_the_joint_divergence_is_within_the_certificate_and_half_the_deviation_is_caught(one_round):
+    """Outputs that are left out would only add to a divergence: with the true noise they have hardly any weight."""
+    rho = float(JOINT_AMOUNTS["synthetic"])
+    (honest, _), (halved, _) = joint("synthetic", [Fraction(1), Fraction(1, 4)])
+    for order in JOINT_ORDERS:
+        assert 0.8 * order * rho < honest[order] <= order * rho
+    assert halved[2] > 3 * 2 * rho
+
+
+def test_no_joint_output_is_more_likely_than_the_certificate_says_and_half_the_scale_is_caught(one_round):
+    epsilon = float(JOINT_AMOUNTS["synthetic-laplace"])
+    (_, honest), (_, halved) = joint("synthetic-laplace", [Fraction(1), Fraction(1, 2)])
+    assert 0.8 * epsilon < honest <= epsilon * (1 + 1e-12)
+    assert halved > 1.5 * epsilon
+
+
+# What a packing tells about one secret pair, on every table of a small domain.
+#
+# The normaliser of the law is the same for all packings, so how far the losses of two packings can be apart is a
+# rational number: the coefficient times the range of the changes of their scores. Nothing is estimated.
+
+
+SHAPE = (2, 2, 2, 2)
+
+CLIQUES = [*combinations(range(4), 2), *combinations(range(4), 3)]
+
+MASKS = [sum(1 << axis for axis in clique) for clique in CLIQUES]
+
+WEIGHT, COEFFICIENT = 7, Fraction(1, 10)
+
+BOUND = 4 * COEFFICIENT * WEIGHT
+
+PACKING_ORDERS = [Fraction(3, 2), 2, 3, 8, 64]
+
+
+@cache
+def cells_of(clique):
+    return [*product(*(range(SHAPE[axis]) for axis in clique))]
+
+
+def scores_of(table, models, factor=1):
+    """Score every clique by how far its counts are from the model's, in whole numbers."""
+    return [
+        WEIGHT
+        * factor
+        * sum(
+            abs(sum(tuple(record[axis] for axis in clique) == cell for record in table) - model[cell])
+            for cell in cells_of(clique)
+        )
+        for clique, model in zip(CLIQUES, models, strict=True)
+    ]
+
+
+def model_tables(expected):
+    return [
+        dict(zip(cells_of(clique), numbers, strict=False)) for clique, numbers in zip(CLIQUES, expected, strict=True)
+    ]
+
+
+MODELS = st.lists(st.lists(st.integers(0, RECORDS), min_size=8, max_size=8), min_size=10, max_size=10).map(model_tables)
+
+AT_THE_CORNERS = model_tables([[1, 0, 0, 1, 0, 0, 0, 0]] * len(CLIQUES))
+
+
+def changes(models, axes_changed, factor=1):
+    """Every table with one record moved: the scores before and after."""
+    records = [*product(*map(range, SHAPE))]
+    for first in combinations_with_replacement(records, RECORDS):
+        for place, axes in product(range(RECORDS), axes_changed):
+            moved = tuple(1 - v if axis in axes else v for axis, v in enumerate(first[place]))
+            second = (*first[:place], moved, *first[place + 1 :])
+            yield scores_of(first, models, factor), scores_of(second, models, factor)
+
+
+def loss_range(before, after, sets):
+    differences = [y - x for x, y in zip(before, after, strict=True)]
+    totals = [sum(differences[index] for index in each) for each in sets]
+    return COEFFICIENT * (max(totals) - min(totals))
+
+
+ONE_ATTRIBUTE = [(axis,) for axis in range(4)]
+
+WHOLE_RECORD = [(0, 1, 2, 3)]
+
+PACKINGS = [*packings([(mask, 0) for mask in MASKS])]
+
+ANY_PAIR_OF_CLIQUES = [(), *combinations(range(len(MASKS)), 1), *combinations(range(len(MASKS)), 2)]
+
+
+@settings(deadline=None, max_examples=examples(5))
+@given(models=MODELS)
+def test_a_packing_ranges_no_further_than_one_table(models):
+    assert max(loss_range(*pair, PACKINGS) for pair in changes(models, ONE_ATTRIBUTE)) <= BOUND
+
+
+def test_the_bound_is_attained():
+    assert max(loss_range(*pair, PACKINGS) for pair in changes(AT_THE_CORNERS, ONE_ATTRIBUTE)) == BOUND
+
+
+@pytest.mark.parametrize(
+    ("mistake", "sets", "factor"),
+    [("an attribute in two cliques of a packing", ANY_PAIR_OF_CLIQUES, 1), ("scores times records", PACKINGS, RECORDS)],
+)
+def test_mistakes_exceed_the_bound(mistake, sets, factor):
+    assert max(loss_range(*pair, sets) for pair in changes(AT_THE_CORNERS, ONE_ATTRIBUTE, factor)) > BOUND, mistake
+
+
+def test_a_whole_record_is_told_apart_by_all_cliques_of_a_packing():
+    """Where one secret pair changes every attribute, the cliques of a packing add up: (01)(23) against (02)(13)."""
+    at_zeros, at_ones = [RECORDS, *[0] * 7], [0, 0, 0, RECORDS, *[0] * 4]
+    models = model_tables([at_zeros if clique in {(0, 1), (2, 3)} else at_ones for clique in CLIQUES])
+    assert max(loss_range(*pair, PACKINGS) for pair in changes(models, WHOLE_RECORD)) == 2 * BOUND
+    assert max(loss_range(*pair, PACKINGS) for pair in changes(models, ONE_ATTRIBUTE)) <= BOUND
+
+
+def packing_renyi_divergence(before, after, order):
+    """D_order between the laws of packings, in decimals."""
+    first, second = (probabilities([*zip(MASKS, scores, strict=True)], COEFFICIENT) for scores in (before, after))
+    with localcontext() as context:
+        context.prec = 60
+        power = Decimal(Fraction(order).numerator) / Fraction(order).denominator
+        terms = (_power(first[each], power) * _power(second[each], 1 - power) for each in first)
+        return Fraction(sum(terms, Decimal(0)).ln() / (power - 1))
+
+
+def _power(number, power):
+    return (Decimal(number.numerator) / number.denominator) ** power
+
+
+def widest_pairs(factor=1):
+    pairs = sorted(changes(AT_THE_CORNERS, ONE_ATTRIBUTE, factor), key=lambda pair: -loss_range(*pair, PACKINGS))
+    return pairs[:12]
+
+
+@pytest.mark.parametrize("order", PACKING_ORDERS)
+def test_divergences_of_all_orders_are_within_an_eighth_of_the_squared_range(order):
+    worst = max(packing_renyi_divergence(*pair, order) for pair in widest_pairs())
+    assert 0 < worst <= order * BOUND**2 / 8
+
+
+def test_the_divergence_of_a_score_scaled_by_the_records_is_not():
+    assert max(packing_renyi_divergence(*pair, 2) for pair in widest_pairs(factor=3)) > 2 * BOUND**2 / 8
+
+
+def test_no_packing_is_more_than_the_range_more_likely():
+    for before, after in widest_pairs():
+        first, second = (probabilities([*zip(MASKS, scores, strict=True)], COEFFICIENT) for scores in (before, after))
+        ratios = [float(first[each] / second[each]) for each in first]
+        assert max(ratios) <= float(Decimal(float(BOUND)).exp())
+        assert min(ratios) >= float(Decimal(-float(BOUND)).exp())

@@ -8,19 +8,24 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import blowfish_privacy as bp
 from blowfish_lab.audit import files
 from blowfish_privacy import results
-from blowfish_privacy.errors import BlowfishError, QueryError
+from blowfish_privacy.engines import open_engine
+from blowfish_privacy.errors import BlowfishError, DataError, LedgerError, QueryError
+from blowfish_privacy.ledger import Entry
+from blowfish_privacy.ledger.entry import StoredPolicy
 from blowfish_privacy.mechanisms.synthetic.rounds import Look, decoded, encoded
 from blowfish_privacy.release import document, verification
 from blowfish_privacy.release.checks import MOST_VALUES
@@ -28,6 +33,7 @@ from blowfish_privacy.statements.card import make_card
 from effort import examples
 
 MUTATIONS = examples(3000)
+
 SLOW = 10.0
 
 
@@ -83,6 +89,7 @@ def places(body: Any) -> Iterator[tuple[Any, Any]]:
 
 
 DEEP = "many brackets"
+
 ODD: list[Any] = [
     None, True, False, 0, -1, 1, 3, 2**62, 2**63, 2**64, -(2**63), 10**30, 10**400, 0.5, -0.0, 1e308, float("nan"),
     float("inf"), "", "x", "1/0", "1/3", "-1", "1e999999", "9" * 5000, "\ud800", "\x00", [], [[]], [0], [None], {},
@@ -269,3 +276,57 @@ def test_a_document_too_long_to_be_stored_is_refused_before_the_charge() -> None
 def test_the_longest_document_can_be_stored() -> None:
     longest = len(json.dumps([-(2**63)] * 1000)) / 1000
     assert MOST_VALUES * longest < 0.9 * 10**9
+
+
+# Errors of the libraries underneath: none of them comes through, and no message of theirs.
+
+
+DOMAIN = bp.Domain(x=bp.Integer(0, 2))
+
+
+def panicking(frame: pl.DataFrame) -> pl.DataFrame:
+    raise pl.exceptions.PanicException("CANARY 987654")
+
+
+def test_a_panic_inside_polars_is_an_error_about_the_data() -> None:
+    engine = open_engine(pl.LazyFrame({"x": [1, 2]}).map_batches(panicking))
+    for ask in (lambda: engine.counts(DOMAIN, [["x"]]), engine.rows, lambda: engine.check(DOMAIN)):
+        with pytest.raises(DataError, match="PanicException") as caught:
+            ask()
+        assert "CANARY" not in str(caught.value)
+        assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_it_is_charged_once_and_costs_nothing_again() -> None:
+    policy = bp.Policy(DOMAIN, secrets=bp.FullDomain())
+    session = bp.Session(pl.LazyFrame({"x": [1, 2]}).map_batches(panicking), policy, budget=1)
+    with pytest.raises(DataError) as caught:
+        session.release(bp.Histogram("x"), epsilon=1)
+    assert "CANARY" not in str(caught.value)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_what_is_meant_to_pass_passes(stop: type[BaseException]) -> None:
+    class Stopping:
+        engine, label = "none", "none"
+
+        def open(self, choose: Any) -> Any:
+            raise stop
+
+        def rest(self) -> None:
+            pass
+
+    from blowfish_privacy.engines.sql.table import TableEngine
+
+    with pytest.raises(stop):
+        TableEngine(Stopping()).counts(DOMAIN, [["x"]])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "detail", ["", "{", "[]", "null", "7", '{"parts": 1}', '{"parts": []}', '{"parts": {"a": 1}}', "[" * 100_000]
+)
+def test_the_damaged_parts_of_an_entry_are_an_error_of_the_ledger(detail: str) -> None:
+    stored = StoredPolicy("hash", "{}")
+    entry = Entry(1, "key", "now", stored, Fraction(1), Fraction(1), "same", "words", "laplace", detail)
+    with pytest.raises(LedgerError):
+        _ = entry.parts

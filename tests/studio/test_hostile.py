@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
+import pytest
 from playwright.sync_api import expect
 
-from blowfish_privacy.ledger import create_ledger
-from studio.frame import ROOMS, publish, visit, walk
+from blowfish_privacy.ledger import create_ledger, open_ledger
+from studio.files import SMALL
+from studio.frame import ROOMS, publish, visit, walk, write
 
 HOSTILE = (
     "<img src=x onerror=window.ran=1>",
@@ -102,3 +105,134 @@ def test_the_name_of_a_file_does_nothing(studio, page, tmp_path):
     visit(page, running.address)
     expect(page.get_by_text(name)).to_be_visible()
     assert ran(page) is None
+
+
+# No value of the data is on the way to the browser, on the page, in a title or in the log before there is noise.
+#
+# The table has values that are nowhere else: texts in a column that nobody declared, ages far outside the domain, a
+# category that is not in the file, and numbers of records that no plan could come to.
+
+
+TEXTS = ("Quetzalcoatlus", "zebra-crossing-77", "98765431", "87654329")
+
+WOMEN, MEN, THREE = 7919, 5281, 6473
+
+IDENTIFIER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@pytest.fixture
+def table():
+    """A table whose records fit the file, with a column of canaries besides."""
+    rows = [f"{3 if row < THREE else 4 + row % 9},Female,{TEXTS[row % 2]}" for row in range(WOMEN)]
+    rows += [f"{5 + row % 7},Male,{TEXTS[row % 2]}" for row in range(MEN)]
+    return "\n".join(["age,sex,note", *rows]) + "\n"
+
+
+@pytest.fixture
+def ill_fitting(table):
+    """The same with records that the file does not provide for."""
+    return f"{table}{TEXTS[2]},Female,x\n3,{TEXTS[0]},x\n-{TEXTS[3]},Male,x\n"
+
+
+def counts():
+    """Exact numbers of records, as they would be written; not the digits of a fraction."""
+    for number in (WOMEN, MEN, THREE):
+        yield rf"(?<![\w.]){number // 1000},?{number % 1000:03d}\b"
+
+
+def check(running, traffic, *pages):
+    """Look for canaries in all that went over the wire, that pages show, and that the command printed."""
+    places = {"traffic": traffic.text, "output": running.output}
+    places |= {f"page {number}": page.content() + page.title() for number, page in enumerate(pages)}
+    for place, text in places.items():
+        for canary in TEXTS:
+            assert canary not in text, place
+        for pattern in counts():
+            # A random identifier may happen to have such a part.
+            found = re.search(pattern, IDENTIFIER.sub("", text.replace(running.token, "")))
+            assert not found, f"{place}: {found and found.string[found.start() - 60 : found.end() + 60]}"
+
+
+def test_nothing_of_the_data_is_shown_by_looking_and_planning(studio, page, traffic, tmp_path, table):
+    (tmp_path / "people.csv").write_text(table)
+    running = studio(SMALL)
+    for room in ROOMS:
+        visit(page, running.address, room)
+        page.wait_for_timeout(700)
+    for old, new in (("epsilon: 0.25", "epsilon: 0.5"), ("[0, 20]", "[0, 30]"), ("cumulative: age", "mean: age")):
+        write(page, SMALL.replace(old, new))
+        for room in ROOMS:
+            walk(page, room)
+        page.wait_for_timeout(700)
+    assert traffic.frames
+    assert traffic.responses
+    check(running, traffic, page)
+
+
+def test_nothing_of_data_that_do_not_fit_is_shown(studio, page, traffic, tmp_path, ill_fitting):
+    (tmp_path / "people.csv").write_text(ill_fitting)
+    running = studio(SMALL)
+    for room in ROOMS:
+        visit(page, running.address, room)
+        page.wait_for_timeout(500)
+    check(running, traffic, page)
+
+
+def test_a_release_that_fails_quotes_nothing(studio, page, traffic, tmp_path, ill_fitting):
+    (tmp_path / "people.csv").write_text(ill_fitting)
+    create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
+    running = studio(SMALL)
+    publish(page, running.address)
+    expect(page.get_by_role("alert").first).to_be_visible()
+    page.wait_for_timeout(500)
+    charged = open_ledger(tmp_path / "people.ledger")
+    assert [charged.document(entry.key) for entry in charged.entries()] == [None]
+    check(running, traffic, page)
+
+
+def test_a_release_shows_what_was_released(studio, page, traffic, tmp_path, table):
+    """Exact numbers are not looked for: noise may hit one by chance."""
+    (tmp_path / "people.csv").write_text(table)
+    create_ledger(tmp_path / "people.ledger", budget=Fraction(1))
+    running = studio(SMALL)
+    publish(page, running.address)
+    expect(page.locator(".nicegui-echart").first).to_be_visible()
+    for room in ROOMS:
+        walk(page, room)
+    for canary in TEXTS:
+        assert canary not in traffic.text + running.output + page.content()
+
+
+def test_nothing_of_a_table_without_a_file_is_shown(studio, page, traffic, tmp_path, table):
+    (tmp_path / "people.csv").write_text(table)
+    running = studio(opens="people.csv")
+    for room in ROOMS:
+        visit(page, running.address, room)
+        page.wait_for_timeout(300)
+    check(running, traffic, page)
+
+
+def test_an_error_that_nobody_thought_of_is_not_quoted(studio, page, traffic, tmp_path, table):
+    (tmp_path / "people.csv").write_text(table)
+    broken = (
+        "from blowfish_privacy.studio import page, workshop\n"
+        f"def wrong(*_): raise ValueError('{TEXTS[0]}')\n"
+        "page._build = wrong"
+    )
+    traffic.expected.append("500")
+    running = studio(SMALL, before=broken)
+    page.goto(running.address)
+    assert "nobody thought of" in page.content()
+    running.stop()
+    assert "ValueError" in running.output
+    check(running, traffic, page)
+
+
+def test_the_studio_leaves_nothing_beside_the_file(studio, page, tmp_path, table):
+    (tmp_path / "people.csv").write_text(table)
+    running = studio(SMALL)
+    for room in ROOMS:
+        visit(page, running.address, room)
+    page.close()
+    running.stop()
+    assert {path.name for path in tmp_path.iterdir()} == {"file.yaml", "people.csv"}

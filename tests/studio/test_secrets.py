@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from studio.files import SMALL
 from studio.frame import editor, visit, write
-from studio.test_accessible import violations
+from studio.test_newcomer import violations
 
 KINDS = """\
 version: 1

@@ -6,13 +6,19 @@ import sys
 import tomllib
 from pathlib import Path
 
+import blowfish_privacy as bp
 from distribution.smoke import OPTIONAL
 
 ROOT = Path(__file__).parents[2]
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
 EXTRAS = PROJECT["project"]["optional-dependencies"]
+
 DISTRIBUTIONS = {"yaml": "pyyaml", "sklearn": "scikit-learn", "pydantic_core": "pydantic"}
+
 BESIDE = {"typing_extensions", "starlette", "opendp"}
+
 """Known to type checkers without being installed; part of FastAPI; a peer, for the laboratory's comparisons."""
 
 
@@ -60,3 +66,24 @@ def test_constraints_pin_one_version_of_each():
     names = [named(line) for line in lines]
     assert len({*names}) == len(names)
     assert {named(requirement) for requirement in EXTRAS["dist"]} <= {*names}
+
+
+PROMISED = {
+    *("Domain", "Integer", "Categorical", "Binned", "Policy", "Session", "Counts", "sensitivity", "load"),
+    *("FullDomain", "Attributes", "Partition", "DistanceThreshold", "ExplicitGraph", "PerAttribute", "Public"),
+    *("KnownCount", "KnownMarginal", "Histogram", "Cumulative", "Sum", "Mean", "Linear", "Synthetic", "BlowfishError"),
+}
+
+
+def test_every_promised_name_is_there_and_every_name_is_listed():
+    assert not PROMISED - set(bp.__all__)
+    for name in set(bp.__all__) - {"__version__"}:
+        assert getattr(bp, name).__name__ == name
+    assert set(bp.__all__) <= set(dir(bp))
+
+
+def test_every_error_is_ours_and_has_an_exit_code():
+    errors = [getattr(bp, name) for name in bp.__all__ if name.endswith("Error")]
+    assert all(issubclass(error, bp.BlowfishError) and error.exit_code in (2, 3, 4, 5) for error in errors)
+    assert len(errors) == 9
+    assert str(bp.SpecError("wrong.", hint="do this.")) == "wrong. Hint: do this."

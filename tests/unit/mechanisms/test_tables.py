@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms import Marginals
+from blowfish_privacy.engines import open_engine
+from blowfish_privacy.errors import BlowfishError, RefusalError
+from blowfish_privacy.mechanisms import Laplace, Marginals
+from blowfish_privacy.mechanisms.grid.grid_family import random_rectangles
+from blowfish_privacy.mechanisms.grid.rectangle_intervals import KnownParts, known_bounds
+from blowfish_privacy.mechanisms.tables import agreeing as nonnegative_module
+from blowfish_privacy.mechanisms.tables import agreeing as whole_module
+from blowfish_privacy.mechanisms.tables.agreeing import Agreement, fit_two, nonnegative, whole
 from blowfish_privacy.mechanisms.tables.components import Components
-from blowfish_privacy.mechanisms.tables.nesting import nesting, weighed
+from blowfish_privacy.mechanisms.tables.nesting import Nesting, nesting, weighed
 from blowfish_privacy.noise import SimulationSource
+from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries.tables import Block, TablesForm, View
 from blowfish_privacy.results import from_text
+from blowfish_privacy.testing.seeded import SeededSource
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 from estimating import estimating
+from registries import forgotten
 
 
 def domain_of(shape):
@@ -154,6 +165,7 @@ def test_levels_agree_are_unbiased_and_have_the_errors_stated(case, seed):
 PEOPLE = bp.Domain(
     age=bp.Integer(0, 5), sex=bp.Categorical(["f", "m"]), zone=bp.Categorical(["n", "s", "w"]), old=bp.Integer(0, 1)
 )
+
 PAIRS = bp.Tables.of_ways(2, list(PEOPLE.names))
 
 
@@ -354,3 +366,303 @@ def test_exact_tables_of_a_document_that_contradict_each_other_are_refused():
         wrong[place.start] += change
         assert not mechanism.fits(wrong)
     assert not mechanism.fits(noisy[1:])
+
+
+# A mechanism that asks for counts of several sets of its query's attributes, through a whole release.
+
+
+DOMAIN = bp.Domain({name: bp.Integer(0, 9) for name in "abcdefghijkl"})
+
+
+@pytest.fixture
+def tables():
+    """Define a mechanism that notes the tables it was given."""
+
+    with forgotten():
+
+        class Tables(Laplace):
+            name = "tables"
+            stated, asked, given = [], [], []
+
+            @property
+            def rows(self):
+                return min(super().rows, 100)
+
+            def tables(self, query):
+                return self.stated
+
+            def draw(self, aggregates, source):
+                self.given.extend(aggregates.counts(self.asked))
+                return super().draw(aggregates, source)
+
+        yield Tables
+
+
+@pytest.fixture
+def columns():
+    generator = np.random.default_rng(1)
+    return {name: generator.integers(0, 10, 50) for name in DOMAIN.names}
+
+
+@pytest.fixture
+def session(columns):
+    return bp.Session(open_engine(pa.table(columns)), bp.Policy(DOMAIN, secrets=bp.FullDomain()), budget=1)
+
+
+def test_several_tables_are_one_read(tables, session, columns):
+    tables.stated = tables.asked = [["b", "a"], ["a"], []]
+    session.release(bp.Histogram("a", "b"), epsilon="0.25", mechanism="tables")
+    pair = np.bincount(columns["b"] * 10 + columns["a"], minlength=100).reshape(10, 10)
+    np.testing.assert_array_equal(tables.given[0], pair)
+    np.testing.assert_array_equal(tables.given[1], pair.sum(axis=0))
+    assert tables.given[2] == 50
+    # One more for all attributes, which the mechanism asks for afterwards.
+    assert session.engine.reads == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "sets"), [(DOMAIN.names, [*combinations(DOMAIN.names, 11)]), ("a", [["a", "b"]]), ("a", [["a", "a"]])]
+)
+def test_tables_that_cannot_be_counted_are_refused_before_the_charge(tables, session, query, sets):
+    tables.stated = tables.asked = sets
+    with pytest.raises(BlowfishError, match="too large to count|no attribute 'b'|named twice"):
+        session.release(bp.Histogram(*query), epsilon="0.5", mechanism="tables")
+    assert session.ledger.spent == 0
+    assert session.engine.reads == 0
+
+
+def test_attributes_outside_the_query_are_never_counted(tables, session):
+    tables.asked = [["a"], ["b"]]
+    with pytest.raises(BlowfishError, match="no attribute 'b'"):
+        session.release(bp.Histogram("a"), epsilon="0.5", mechanism="tables")
+    assert session.engine.reads == 0
+
+
+# Tables that agree and are not negative, or whole: on data of some records, with noise of fixed bits.
+
+
+SIZES = (4, 3, 2, 5, 2)
+
+"""Of four attributes; the last axis is a coarser level of the first one, with two values for each of its own."""
+
+LEVELS = Nesting({0: 4}, {0: np.array([0, 0, 1, 1])})
+
+RECORDS = 400
+
+
+def subsets(axes):
+    return chain.from_iterable(combinations(axes, many) for many in range(len(axes) + 1))
+
+
+def counted(tables, seed=0):
+    """Count skewed records: the last value of the first attribute is empty, and so is one pair of the first two."""
+    random = np.random.default_rng(seed)
+    records = np.stack([(size * random.random(RECORDS) ** 2).astype(int) for size in SIZES[:4]])
+    records[0] = np.minimum(records[0], SIZES[0] - 2)
+    records = records[:, (records[0] != 1) | (records[1] != 2)]
+    records = np.vstack([records, records[:1] // 2])
+    shapes = [[SIZES[axis] for axis in axes] for axes in tables]
+    return [
+        np.bincount(np.ravel_multi_index(records[list(axes)], shape), minlength=np.prod(shape)).reshape(shape) * 1.0
+        for axes, shape in zip(tables, shapes, strict=True)
+    ]
+
+
+def noisy(tables, exact, scale, seed=0):
+    """Return the truth, what agrees, and the nearest agreeing tables to it with noise."""
+    truth, random = counted(tables), np.random.default_rng(seed)
+    precisions = tuple(1.0 + number for number in range(len(tables)))
+    levels = LEVELS if any(4 in axes for axes in tables) else Nesting()
+    agreement = Agreement(SIZES, tables, precisions, frozenset(exact), levels)
+    drawn = [table + random.laplace(scale=scale, size=table.shape) for table in truth]
+    return truth, agreement, agreement.nearest(drawn, agreement.exact_sums(truth))
+
+
+AGREEING_PAIRS = tuple(combinations(range(4), 2))
+
+TRIPLES = tuple(combinations(range(4), 3))
+
+CASES = {
+    "pairs": (AGREEING_PAIRS, [()]),
+    "pairs and one alone, size unknown": ((*AGREEING_PAIRS[:3], (3,)), []),
+    "pairs, two public attributes": (AGREEING_PAIRS, list(subsets((0, 1)))),
+    "triples": (TRIPLES, [()]),
+    "triples, an empty public value": (TRIPLES, list(subsets((0,)))),
+    "triples, an empty public pair": (TRIPLES, list(subsets((0, 1)))),
+    "triples and pairs": ((*TRIPLES[:2], (2, 3)), [()]),
+    "levels": (((0, 1), (2, 4), (0, 2), (1, 4), (1, 2)), [()]),
+    "levels, the coarser one public": (((0, 1), (2, 4), (0, 2), (1, 4), (1, 2)), [(), (4,)]),
+    "levels in triples": (((0, 1, 2), (1, 3, 4), (2, 3, 4)), [()]),
+}
+
+
+def error(tables, truth):
+    return np.sqrt(sum(((table - true) ** 2).sum() for table, true in zip(tables, truth, strict=True)))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_nearest_agreeing_tables_are_those_of_dense_least_squares(case):
+    """Agreeing tables are sums of one array over all attributes; solve for that array with all constraints."""
+    tables, exact = CASES[case]
+    truth, agreement, _ = noisy(tables, exact, 5)
+    drawn = [table + np.random.default_rng(3).laplace(scale=5, size=table.shape) for table in truth]
+    cells = np.indices(SIZES[:4]).reshape(4, -1)
+    cells = np.vstack([cells, cells[:1] // 2])
+
+    def summing(axes):
+        shape = [SIZES[axis] for axis in axes]
+        rows = np.ravel_multi_index(cells[list(axes)], shape) if axes else np.zeros(cells.shape[1], dtype=int)
+        matrix = np.zeros((int(np.prod(shape)), cells.shape[1]))
+        matrix[rows, np.arange(cells.shape[1])] = 1
+        return matrix
+
+    sums, roots = np.vstack([summing(axes) for axes in tables]), np.sqrt(agreement.precisions)
+    weights = np.concatenate([np.full(table.size, root) for table, root in zip(truth, roots, strict=True)])
+    known = agreement.exact_sums(truth)
+    if known:
+        fixed = np.vstack([summing(axes) for axes in known])
+        start = np.linalg.lstsq(fixed, np.concatenate([each.reshape(-1) for each in known.values()]), rcond=None)[0]
+        free = np.linalg.svd(fixed)[2][np.linalg.matrix_rank(fixed) :].T
+    else:
+        start, free = np.zeros(cells.shape[1]), np.eye(cells.shape[1])
+    wanted = np.concatenate([table.reshape(-1) for table in drawn]) - sums @ start
+    solved = np.linalg.lstsq(weights[:, None] * (sums @ free), weights * wanted, rcond=None)[0]
+    best = sums @ (start + free @ solved)
+    assert np.concatenate([table.reshape(-1) for table in agreement.nearest(drawn, known)]) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("scale", [0.5, 5, 50])
+@pytest.mark.parametrize("case", CASES)
+def test_tables_without_negative_counts_agree_and_stay_exact_where_they_were(case, scale):
+    truth, agreement, unbiased = noisy(*CASES[case], scale)
+    found = nonnegative(unbiased, agreement)
+    assert min(table.min() for table in unbiased) < 0 <= min(table.min() for table in found)
+    assert agreement.disagreement(found) < 1e-12 * RECORDS
+    sums = agreement.exact_sums(found)
+    for part, exact in agreement.exact_sums(truth).items():
+        assert sums[part] == pytest.approx(exact, abs=1e-12 * RECORDS)
+    assert error(found, truth) < error(unbiased, truth)
+
+
+@pytest.mark.parametrize("case", ["pairs", "triples"])
+def test_they_are_near_the_nearest(case, monkeypatch):
+    _, agreement, unbiased = noisy(*CASES[case], 20)
+    found = nonnegative(unbiased, agreement)
+    monkeypatch.setattr(nonnegative_module, "_ROUNDS", 1_000)
+    nearest = nonnegative(unbiased, agreement)
+    assert error(found, unbiased) == pytest.approx(error(nearest, unbiased), rel=0.02)
+
+
+def test_they_are_better_than_cutting_and_rescaling():
+    truth, agreement, unbiased = noisy(*CASES["pairs"], 20)
+    found = nonnegative(unbiased, agreement)
+    cut = [np.maximum(table, 0) for table in unbiased]
+    rescaled = [table * (RECORDS / table.sum()) for table in cut]
+    assert agreement.disagreement(cut) > 1
+    assert error(found, truth) < error(rescaled, truth)
+
+
+@pytest.mark.parametrize("scale", [0, 0.5, 5, 50])
+@pytest.mark.parametrize("case", CASES)
+def test_whole_numbers_agree_exactly_and_are_near(case, scale):
+    truth, agreement, unbiased = noisy(*CASES[case], scale)
+    near = nonnegative(unbiased, agreement)
+    found = whole(near, agreement)
+    assert agreement.disagreement(found) == 0
+    sums = agreement.exact_sums(found)
+    assert all((sums[part] == exact).all() for part, exact in agreement.exact_sums(truth).items())
+    for table, close in zip(found, near, strict=True):
+        assert table.dtype == np.int64
+        assert table.min() >= 0
+        assert np.abs(table - close).max() < (2 if table.ndim <= 2 else 4)
+    if not scale:
+        assert error(found, truth) == 0
+
+
+def test_whole_numbers_that_are_not_found_are_refused_with_a_way_out(monkeypatch):
+    _, agreement, unbiased = noisy(*CASES["triples"], 5)
+    near = nonnegative(unbiased, agreement)
+    monkeypatch.setattr(whole_module, "rounded_to", lambda *given: None)
+    with pytest.raises(RefusalError, match=r"4 tables of .*Hint: .*nonnegative\(\)"):
+        whole(near, agreement)
+
+
+def test_tables_that_public_ones_leave_no_room_for_are_refused(monkeypatch):
+    from blowfish_privacy.mechanisms.tables import agreeing
+
+    _, agreement, unbiased = noisy(*CASES["triples, an empty public pair"], 50)
+    monkeypatch.setattr(agreeing, "_INTERIOR_ROUNDS", 1)
+    monkeypatch.setattr(nonnegative_module, "_ROUNDS", 1)
+    with pytest.raises(RefusalError, match="negative"):
+        nonnegative(unbiased, agreement)
+
+
+def test_more_cells_than_fit_in_memory_are_refused(monkeypatch):
+    _, agreement, unbiased = noisy(*CASES["pairs"], 5)
+    monkeypatch.setattr(nonnegative_module, "_MOST_CELLS", 50)
+    with pytest.raises(RefusalError, match="too many"):
+        nonnegative(unbiased, agreement)
+
+
+def test_any_sums_of_one_total_are_met_even_by_an_empty_table():
+    down, across = np.array([0.0, 2.0, 5.0]), np.array([7.0, 0.0])
+    for table in (np.zeros((2, 3)), np.full((2, 3), 9.0), np.eye(2, 3)):
+        fitted = fit_two(table, down, across)
+        assert fitted.sum(axis=0) == pytest.approx(down)
+        assert fitted.sum(axis=1) == pytest.approx(across)
+        assert fitted.min() >= 0
+
+
+def test_nobody_at_all_gives_empty_tables():
+    agreement = Agreement(SIZES, AGREEING_PAIRS, (1.0,) * len(AGREEING_PAIRS), frozenset([()]))
+    tables = [np.zeros([SIZES[axis] for axis in axes]) for axes in AGREEING_PAIRS]
+    unbiased = agreement.nearest([table + np.eye(*table.shape) for table in tables], agreement.exact_sums(tables))
+    assert all(not table.any() for table in whole(nonnegative(unbiased, agreement), agreement))
+
+
+# What public totals of parts of a grid say of rectangles, and intervals that stay within it.
+
+
+SHAPE = (7, 9)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5, 40])
+def test_bounds_hold_for_every_table_with_these_totals(parts):
+    dice = np.random.default_rng(parts)
+    labels = dice.permutation(np.concatenate([np.arange(parts), dice.integers(0, parts, 63 - parts)]))
+    corners = random_rectangles(SHAPE, 200, SimulationSource("parts"))
+    cells = dice.integers(0, 5, 63) * (dice.random(63) < 0.5)
+    known = KnownParts.of(Totals(labels, np.bincount(labels, cells, parts).astype(np.int64)), SHAPE)
+    least, most = known_bounds([known], corners)
+    table = cells.reshape(SHAPE)
+    truth = np.array([table[a:b, c:d].sum() for a, b, c, d in corners])
+    assert (least <= truth).all()
+    assert (truth <= most).all()
+    # The whole grid is known, and what no total speaks of is not bounded above.
+    everything = np.array([[0, 7, 0, 9]])
+    assert known_bounds([known], everything).tolist() == [[cells.sum()], [cells.sum()]]
+    assert known_bounds([], everything).tolist() == [[0], [np.inf]]
+
+
+@pytest.mark.parametrize("mechanism", [None, "laplace"])
+def test_intervals_know_public_blocks(mechanism):
+    counts = np.random.default_rng(3).integers(0, 9, (20, 30))
+    domain = bp.Domain(a=bp.Integer(0, 19), b=bp.Integer(0, 29))
+    policy = bp.Policy(domain, secrets=bp.Partition(widths={"a": 10, "b": 30}))
+    session = bp.Session(bp.Counts(counts), policy, budget=1, source=SeededSource(1))
+    grid = session.release(session.plan(bp.RangeGrid("a", "b"), epsilon="0.1", mechanism=mechanism))
+    block = counts[:10].sum()
+    assert grid.interval((0, 9), (0, 29)) == pytest.approx((block, block))
+    low, high = grid.interval((0, 12), (0, 29))
+    assert block <= low < grid.range((0, 12), (0, 29)) < high <= counts.sum()
+
+
+@pytest.mark.parametrize("size", ["known", "unknown"])
+@pytest.mark.parametrize("mechanism", ["adaptive-grid", "grid-hierarchy"])
+def test_noise_that_never_comes_is_no_division_by_zero(size, mechanism):
+    domain = bp.Domain(a=bp.Integer(0, 5), b=bp.Integer(0, 8))
+    policy = bp.Policy(domain, secrets=bp.FullDomain(), size=size)
+    session = bp.Session(bp.Counts(np.ones((6, 9), dtype=np.int64)), policy, budget=10**7)
+    plan = session.plan(bp.RangeGrid("a", "b"), epsilon=10**6, mechanism=mechanism)
+    assert "oise" in plan.explain()
+    assert np.allclose(session.release(plan).counts, 1)

@@ -2,13 +2,19 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.errors import DomainError
+from blowfish_privacy.mechanisms.constraints import Constraints
+from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.results.cumulative import range_ends, range_starts
 
 DOMAIN = bp.Domain(loss=bp.Integer(-10, 89), wage=bp.Binned([0, 1, "2.5", 10]))
+
 POLICY = bp.Policy(DOMAIN, secrets=bp.PerAttribute(loss=bp.DistanceThreshold(2), wage=bp.FullDomain()))
 
 
@@ -42,11 +48,13 @@ def test_ranges(loss):
 
 
 DAYS = np.arange("2019-12-20", "2022-02-10", dtype="datetime64[D]")
+
 NUMBERS = [
     np.arange(-40, 40),
     np.arange(12, dtype=np.uint64),
     np.array([0.25, 7, 7.1, 7.2, np.nan, np.inf, 2**50, -1e300]),
 ]
+
 ENDS = {
     "integer": (bp.Integer(-10, 9), NUMBERS),
     "decimal": (bp.Decimal("-2.5", 10, "0.1"), [*NUMBERS, np.arange(-30, 110) / 10, np.float32([0.1, 0.5, 0.75])]),
@@ -244,3 +252,36 @@ def test_honest_documents_of_large_domains_verify():
     # Errors of so many values are simulated, when the document is written and again when it is checked.
     for _ in range(3):
         assert verification.problems(session.release(bp.Cumulative("v"), epsilon=1).text) == []
+
+
+def consistent_counts(noisy, records):
+    return Constraints.of([records_total(len(noisy), records)]).whole(noisy)
+
+
+NOISY = st.lists(st.integers(-50, 200), min_size=1, max_size=30)
+
+
+@given(NOISY, st.integers(0, 1000))
+def test_consistent_counts_are_counts_with_the_public_total(noisy, records):
+    counts = consistent_counts(np.array(noisy), records)
+    assert counts.dtype == np.int64
+    assert counts.sum() == records
+    assert (counts >= 0).all()
+
+
+def test_the_projection_is_the_nearest_point():
+    noisy, records = np.array([30.0, -12, 8, 3, 55]), 70
+    nearest = minimize(
+        lambda y: ((y - noisy) ** 2).sum(),
+        np.full(5, records / 5),
+        bounds=[(0, None)] * 5,
+        constraints={"type": "eq", "fun": lambda y: y.sum() - records},
+        tol=1e-12,
+    )
+    assert consistent_counts(noisy, records) == pytest.approx(nearest.x, abs=1)
+
+
+@given(NOISY)
+def test_counts_that_are_consistent_stay(noisy):
+    counts = np.abs(np.array(noisy))
+    assert consistent_counts(counts, int(counts.sum())).tolist() == counts.tolist()

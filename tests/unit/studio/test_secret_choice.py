@@ -1,5 +1,6 @@
 """The choices of the form of secrets, and the plain values that they stand for in a file."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,12 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.graphs import Secrets
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.release import spec
 from blowfish_privacy.studio import secret_choice as choices
 from blowfish_privacy.studio.draft import Draft
+from blowfish_privacy.studio.secret_choice import with_fact
+from blowfish_privacy.studio.workshop import BUDGET, OWN, ChosenLoss, FactEffects, Workshop
 from blowfish_privacy.support import yaml_text
 
 TEXT = """version: 1
@@ -22,6 +26,7 @@ policy:
     place: {hierarchy: {levels: [state, county], tree: {Bavaria: [Munich, Hof], Hesse: [Kassel]}}}
   secrets: SECRETS
 """
+
 CARDS = "{per_attribute: {age: full, wage: full, town: full, place: full}}"
 
 
@@ -138,3 +143,124 @@ def test_a_change_leaves_the_rest_of_the_file_alone(tmp_path: Path) -> None:
     draft = Draft.open(path)
     assert draft.change(choices.with_mode(draft.body, "cards")) is None
     assert draft.text.startswith(TEXT.split("  secrets")[0])
+
+
+# The loss at which values are compared.
+
+
+CHOSEN_LOSS_TEXT = """version: 1
+budget: 1.5
+policy:
+  domain:
+    age: {integer: [17, 90]}
+    sex: {categorical: [Female, Male]}
+  secrets: {per_attribute: {age: {threshold: 5}, sex: full}}
+releases:
+  - {name: ages, histogram: [age], epsilon: 0.3}
+"""
+
+
+@pytest.fixture
+def workshop() -> Iterator[Workshop]:
+    made = Workshop(Draft(CHOSEN_LOSS_TEXT))
+    made._planner.shutdown(wait=True)
+    yield made
+    made.close()
+
+
+def test_the_budget_a_release_or_a_number(workshop: Workshop) -> None:
+    loss = ChosenLoss(workshop)
+    assert [*loss.options()] == [BUDGET, "release: ages", OWN]
+    age = frozenset({"age"})
+    assert loss.strength(age) == Strength(EPSILON, Fraction(3, 2))
+    loss.which = "release: ages"
+    assert loss.strength(age) == Strength(EPSILON, Fraction(3, 10))
+    assert loss.strength(frozenset({"sex"})).amount == 0
+    loss.which = OWN
+    assert loss.take("2")
+    assert loss.strength(age) == Strength(EPSILON, Fraction(2))
+    assert not loss.take("none")
+    assert loss.wrong("0") is not None
+    assert loss.own == 2
+
+
+def test_what_is_gone_is_not_chosen(workshop: Workshop) -> None:
+    loss = ChosenLoss(workshop, which="release: gone")
+    assert loss.chosen == OWN
+
+
+def test_budgets_in_rho_are_compared_too() -> None:
+    made = Workshop(Draft(CHOSEN_LOSS_TEXT.replace("1.5", "{rho: 0.05}").split("releases")[0]))
+    assert ChosenLoss(made).strength(frozenset({"age"})) == Strength(RHO, Fraction(1, 20))
+    made.close()
+
+
+def test_budgets_with_a_delta_are_not_a_loss_between_values() -> None:
+    made = Workshop(Draft(CHOSEN_LOSS_TEXT.replace("1.5", "{epsilon: 1, delta: 1e-9}").split("releases")[0]))
+    assert [*ChosenLoss(made).options()] == [OWN]
+    made.close()
+
+
+# What facts do, worked out in the background for the latest file.
+
+
+EFFECTS_TEXT = """version: 1
+policy:
+  domain:
+    age: {integer: [17, 90]}
+    sex: {categorical: [Female, Male]}
+  secrets: full
+releases:
+  - {name: ages, histogram: [age, sex], epsilon: 0.3}
+"""
+
+
+@pytest.fixture
+def effects_workshop() -> Iterator[Workshop]:
+    made = Workshop(Draft(EFFECTS_TEXT))
+    yield made
+    made.close()
+
+
+def finished(effects: FactEffects) -> None:
+    effects._worker.shutdown(wait=True)
+
+
+def test_without_facts_there_is_nothing_to_work_out(effects_workshop: Workshop) -> None:
+    effects = FactEffects(effects_workshop)
+    assert not effects.stale
+    assert effects.latest is not None
+    assert effects.latest.view is None
+    effects.close()
+
+
+def test_the_latest_file_is_worked_out(effects_workshop: Workshop) -> None:
+    effects = FactEffects(effects_workshop)
+    effects_workshop.changed.subscribe(effects.follow)
+    heard: list[int] = []
+    effects.worked_out.subscribe(lambda: heard.append(effects.turn))
+    assert effects_workshop.change(with_fact(effects_workshop.body, {"marginal": ["sex"]})) is None
+    finished(effects)
+    assert not effects.stale
+    assert effects.latest is not None
+    assert effects.latest.view is not None
+    assert effects.latest.view.together[0].words.startswith("typical error")
+    assert effects.latest.words
+    assert effects.latest.refusals == []
+    assert heard == [*range(heard[0], heard[0] + 2)]
+    effects.close()
+
+
+def test_refusals_are_said_once(effects_workshop: Workshop) -> None:
+    effects = FactEffects(effects_workshop)
+    effects_workshop.changed.subscribe(effects.follow)
+    body = with_fact(with_fact(effects_workshop.body, {"marginal": ["sex"]}), {"marginal": ["age"]})
+    assert effects_workshop.change(body) is None
+    finished(effects)
+    assert effects.latest is not None
+    assert effects.latest.view is not None
+    assert effects.latest.view.together[0].words == "becomes impossible"
+    # The sentence about the facts together has the reason already.
+    assert effects.latest.refusals == []
+    assert any("cross each other" in sentence for sentence in effects.latest.words)
+    effects.close()
