@@ -29,10 +29,10 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Give each test bits of its own, the same in every run, unless it asks for fresh ones."""
+    """Give each test bits of its own, the same in every run and wherever it stands, unless it asks for fresh ones."""
     if item.get_closest_marker("fresh_bits"):
         return (yield)
-    with predictable_bits(item.nodeid):
+    with predictable_bits(item.name):
         return (yield)
 
 

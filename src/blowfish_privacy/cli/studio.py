@@ -32,7 +32,8 @@ def studio(file: str | None, demo: bool, port: int, no_browser: bool) -> None:  
         raise SpecError("the studio is not installed.", hint="pip install 'blowfish-privacy[studio]'")
     if demo:
         file = _made_up(file)
-    from blowfish_privacy.studio.launch import opened, serve
+    from blowfish_privacy.studio.launch import serve
+    from blowfish_privacy.studio.workshop import opened
 
     workshop, remarks = opened(file)
     for remark in remarks:
@@ -44,7 +45,7 @@ def studio(file: str | None, demo: bool, port: int, no_browser: bool) -> None:  
 
 
 def _keep(workshop: Workshop) -> None:
-    from blowfish_privacy.studio.launch import keep_unsaved
+    from blowfish_privacy.studio.workshop import keep_unsaved
 
     try:
         kept = keep_unsaved(workshop)

@@ -14,22 +14,27 @@ from fractions import Fraction
 from functools import partial
 from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, TypeAlias
 
 from blowfish_privacy.engines import located
-from blowfish_privacy.errors import BlowfishError, QueryError, SpecError
+from blowfish_privacy.errors import BlowfishError, DataError, QueryError, SpecError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies.fact_words import what_facts_do
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.release.plan import CautiousNumbers
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.results.files import is_release
 from blowfish_privacy.statements.facts import FactsView, facts_view
 from blowfish_privacy.statements.policy import lost_between
+from blowfish_privacy.studio.declaring import with_data
 from blowfish_privacy.studio.draft import Draft, Problem
 from blowfish_privacy.studio.planning import PlanCache, Planning, PublicAnswers, is_remote
 from blowfish_privacy.studio.publishing import Offer, Publisher
+from blowfish_privacy.support import yaml_edit
 from blowfish_privacy.support.exact import rounded_up, stated_amount
-from blowfish_privacy.support.postgresql import confirm, is_confirmed, named_servers
+from blowfish_privacy.support.files import write_atomically
+from blowfish_privacy.support.postgresql import confirm, is_address, is_confirmed, named_servers
 
 # Telling whoever looks that something changed.
 
@@ -392,3 +397,82 @@ def _words(file: PolicyFile) -> tuple[str, ...]:
         return tuple(what_facts_do(file.policy))
     except BlowfishError as error:
         return (error.message,)
+
+
+# What the studio begins with, and what it leaves behind when it ends with something unsaved.
+
+_POLICY_FILES = (".yaml", ".yml", ".json")
+_KEPT = ".draft"
+
+
+def opened(file: str | None) -> tuple[Workshop, list[str]]:
+    """Begin with a policy file, with a table that has none yet, or with nothing; and what there is to say about it."""
+    if file is None:
+        return Workshop(Draft(folder=Path.cwd()), plan=False), []
+    path = Path(file)
+    if is_release(path):
+        raise SpecError(f"{file} is a release, no policy file.", hint="name the policy file that it was made with.")
+    draft = Draft.open(path) if path.suffix.lower() in _POLICY_FILES else _for_table(file, path)
+    workshop = Workshop(draft, plan=False)
+    kept = [each for each in _places(workshop) if each.exists()]
+    return workshop, [f"{each} has what was not saved when a studio ended." for each in kept]
+
+
+def keep_unsaved(workshop: Workshop) -> Path | None:
+    """Write a text that was changed and not saved beside its file; return where, if there is one.
+
+    Where that cannot be done, because the disk is full, say, the text goes to the system's temporary folder.
+    """
+    draft = workshop.draft
+    if draft.saved or not draft.can_undo:
+        return None
+    content = draft.text.encode()
+    try:
+        return _kept_beside(workshop, content)
+    except DataError as error:
+        reason = error.message
+    try:
+        return _kept_elsewhere(f"{workshop.suggested_path.name}{_KEPT}", content)
+    except (DataError, OSError):
+        # What the second place had to say would not help: the first one is where the text belongs.
+        raise DataError(
+            f"what was not saved is lost: {reason}", hint="nothing could be written to the temporary folder either."
+        ) from None
+
+
+def _kept_beside(workshop: Workshop, content: bytes) -> Path:
+    for place in _places(workshop):
+        try:
+            if not place.exists():
+                write_atomically(place, content)
+            elif place.read_bytes() != content:
+                continue
+        except OSError as error:
+            raise DataError(f"{place} cannot be read: {error.strerror}.") from None
+        return place
+    raise DataError("too many drafts are kept beside it.")
+
+
+def _kept_elsewhere(name: str, content: bytes) -> Path:
+    """Write into a new folder that only this user can enter."""
+    folder = Path(mkdtemp(prefix="blowfish-draft-"))
+    try:
+        write_atomically(folder / name, content)
+    except DataError:
+        folder.rmdir()
+        raise
+    return folder / name
+
+
+def _for_table(file: str, path: Path) -> Draft:
+    if is_address(file):
+        return Draft(yaml_edit.edited("", with_data({}, file)), folder=Path.cwd())
+    if not path.exists():
+        raise SpecError(f"there is no {file}.", hint="name a policy file (.yaml), a table, or nothing.")
+    # Saved beside its table, the file stays where it was, so that nothing need be planned anew.
+    return Draft(yaml_edit.edited("", with_data({}, path.name)), folder=path.absolute().parent)
+
+
+def _places(workshop: Workshop) -> list[Path]:
+    own = workshop.suggested_path
+    return [own.with_name(f"{own.name}{_KEPT}{number}") for number in ("", *(f"-{each}" for each in range(2, 100)))]

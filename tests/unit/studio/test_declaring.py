@@ -13,9 +13,11 @@ from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.studio import declaring
 from blowfish_privacy.studio.declaring import (
     check_of,
+    check_place,
     columns_of,
     first_form,
     first_rows,
+    look_into,
     place_of,
     rows_of,
     with_attribute,
@@ -24,7 +26,6 @@ from blowfish_privacy.studio.declaring import (
     without_attribute,
 )
 from blowfish_privacy.studio.draft import Draft, Problem, from_folder, moved
-from blowfish_privacy.studio.rooms.table import check_place, look_into
 
 AGE, SEX = {"integer": [0, 99]}, {"categorical": ["f", "m"]}
 

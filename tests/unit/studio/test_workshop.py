@@ -16,11 +16,10 @@ import blowfish_privacy
 import blowfish_privacy as bp
 from blowfish_privacy.errors import DataError, SpecError
 from blowfish_privacy.ledger import create_ledger
-from blowfish_privacy.studio import launch
+from blowfish_privacy.studio import workshop as workshop_file
 from blowfish_privacy.studio.declaring import with_data
 from blowfish_privacy.studio.draft import Draft, OverwriteError, from_folder
-from blowfish_privacy.studio.launch import keep_unsaved, opened
-from blowfish_privacy.studio.workshop import Signal, Workshop
+from blowfish_privacy.studio.workshop import Signal, Workshop, keep_unsaved, opened
 
 TEXT = """\
 version: 1
@@ -312,7 +311,7 @@ def fail_below(full, monkeypatch):
             raise DataError(f"{path} cannot be written: No space left on device.")
         path.write_bytes(content)
 
-    monkeypatch.setattr(launch, "write_atomically", write)
+    monkeypatch.setattr(workshop_file, "write_atomically", write)
 
 
 def test_what_was_saved_or_taken_back_is_not_kept(opened_file, tmp_path):
@@ -331,7 +330,7 @@ def test_what_was_saved_or_taken_back_is_not_kept(opened_file, tmp_path):
 
 STUDIO = Path(blowfish_privacy.__file__).parent / "studio"
 
-SHOWS = {"launch.py", "page.py", "rooms", "parts"}
+SHOWS = {"launch.py", "page.py", "rooms", "parts.py"}
 
 
 def imported(path):
