@@ -12,17 +12,20 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, Thread, Timer
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError, SpecError
-from blowfish_privacy.ledger import Ledger, open_ledger
-from blowfish_privacy.release import spec
 from blowfish_privacy.support import files
 from blowfish_privacy.support.postgresql import is_address
 from blowfish_privacy.support.progress import Task
 from blowfish_privacy.support.text import printable
+
+# Help needs none of these: it starts without numpy.
+if TYPE_CHECKING:
+    from blowfish_privacy.ledger import Ledger
+    from blowfish_privacy.release.spec import PolicyFile
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True, **style: Any) -> None:
@@ -236,14 +239,18 @@ def warnings_in_words() -> Generator[None]:
         warn(str(warning.message))
 
 
-def load_file(file: str) -> spec.PolicyFile:
+def load_file(file: str) -> PolicyFile:
     """Load a policy file, showing warnings as sentences."""
+    from blowfish_privacy.release import spec
+
     with warnings_in_words():
         return spec.load(file)
 
 
-def load_in_part(file: str) -> spec.PolicyFile:
+def load_in_part(file: str) -> PolicyFile:
     """Load a policy file in which some releases may be wrong, showing warnings as sentences."""
+    from blowfish_privacy.release import spec
+
     with warnings_in_words():
         return spec.load_in_part(file)
 
@@ -252,6 +259,7 @@ def open_by_name(where: str) -> Ledger:
     """Open the ledger at a path or an address of PostgreSQL, showing warnings as sentences."""
     if not is_address(where) and not Path(where).exists():
         raise LedgerError(f"there is no ledger {where}.", hint="give the path that 'ledger:' names in the policy file.")
+    from blowfish_privacy.ledger import open_ledger
     from blowfish_privacy.release.verification import proof_of
     from blowfish_privacy.session import load_policy
 
