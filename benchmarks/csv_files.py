@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import blowfish_privacy as bp
-from blowfish_privacy.support.files import csv_table
+from blowfish_privacy.support.csv_tables import csv_table
 from report import AHEAD, NOTHING, Row
 
 

@@ -1,15 +1,15 @@
 """DAWA, made sound: buckets of similar values chosen with a quarter of epsilon, their counts noisy with the rest.
 
 [Li, Hay, Miklau, PVLDB 2014.] As distributed the program gives buckets of one value no noise, and is not
-differentially private (`tests/unit/benchmarks/test_benchmarks.py`). Here every bucket gets noise, of scale (what one record
-changes its own cost by + 2) / epsilon_1. That is enough: a partition holds exactly one bucket with the changed value,
-and given all other noise it wins when that bucket's noise stays below a threshold, which moves by its own change and
-by that of a rival, at most 2. With noise everywhere the cheapest partition is one of many small buckets, whose noise
-happens to be low; so every bucket costs some scales of noise more, a public number, of which :data:`PENALTIES` are
-tried and the best one is taken for each histogram: an advantage that no user has. The counts of the buckets are
-measured by HB instead of the greedy tree of the paper. It protects against adding or removing a record; to promise
-what bounded differential privacy at epsilon promises it runs at epsilon / 2. The number of records is taken as
-public. Scores are floating-point numbers: this is a peer to compare with, not for use.
+differentially private (`tests/unit/benchmarks/test_benchmarks.py`). Here every bucket gets noise, of scale (what one
+record changes its own cost by + 2) / epsilon_1. That is enough: a partition holds exactly one bucket with the changed
+value, and given all other noise it wins when that bucket's noise stays below a threshold, which moves by its own
+change and by that of a rival, at most 2. With noise everywhere the cheapest partition is one of many small buckets,
+whose noise happens to be low; so every bucket costs some scales of noise more, a public number, of which
+:data:`PENALTIES` are tried and the best one is taken for each histogram: an advantage that no user has. The counts of
+the buckets are measured by HB instead of the greedy tree of the paper. It protects against adding or removing a
+record; to promise what bounded differential privacy at epsilon promises it runs at epsilon / 2. The number of records
+is taken as public. Scores are floating-point numbers: this is a peer to compare with, not for use.
 """
 
 from __future__ import annotations

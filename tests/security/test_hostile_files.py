@@ -28,7 +28,8 @@ from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, S
 from blowfish_privacy.ledger import SqliteLedger
 from blowfish_privacy.ledger.opening import create_ledger, open_ledger
 from blowfish_privacy.release import spec
-from blowfish_privacy.support import files, yaml_text
+from blowfish_privacy.support import yaml_text
+from blowfish_privacy.support.csv_tables import csv_table
 from blowfish_privacy.support.postgresql import may_hold_password
 from blowfish_privacy.support.text import printable
 
@@ -433,7 +434,7 @@ PLAIN = ["-3", "+4", "-0.5", "1e-9", "-1.5e+3", "a=b", "", "it's", "[-5, 0)"]
 
 def test_no_cell_is_a_formula_and_every_text_comes_back() -> None:
     rows: list[list[Any]] = [[text, -3, -0.5, None] for text in [*FORMULAS, *PLAIN]]
-    table = files.csv_table(["=header", "n", "x", ""], rows).decode()
+    table = csv_table(["=header", "n", "x", ""], rows).decode()
     header, *read = csv.reader(io.StringIO(table, newline=""))
     assert header[0] == "'=header"
     assert [row[0] for row in read] == [*(f"'{text}" for text in FORMULAS), *PLAIN]

@@ -18,7 +18,8 @@ from blowfish_lab.paper.figure import Figure, FigureRun, Measured, Point, Row
 from blowfish_lab.paper.figure_1 import Figure1a, Figure1b, Figure1c, Figure1d, Figure1e, Figure1f
 from blowfish_lab.paper.figure_2 import Figure2b, Figure2c
 from blowfish_privacy.results.pictures.figure import png
-from blowfish_privacy.support.files import csv_table, make_folder, write_atomically
+from blowfish_privacy.support.csv_tables import csv_table
+from blowfish_privacy.support.files import make_folder, write_atomically
 from blowfish_privacy.support.progress import finished
 
 # Every figure and example of the reproduction, by name; each is in a separate file.

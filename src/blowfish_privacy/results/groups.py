@@ -13,7 +13,8 @@ from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS
 from blowfish_privacy.results.pictures.map import share_colours
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
 from blowfish_privacy.results.result import HEADLINE, Drawn, Result, columns_of, frame, parquet
-from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
+from blowfish_privacy.support.csv_tables import csv_table
+from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 
 
 class GroupsResult(Mapping[Any, Result], Drawn):

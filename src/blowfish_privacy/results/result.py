@@ -24,8 +24,9 @@ from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import ending_of, picture, shorten, start_figure, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import LabelledInterval
 from blowfish_privacy.support.arrays import Integers
+from blowfish_privacy.support.csv_tables import csv_pieces, csv_table
 from blowfish_privacy.support.file_forms import enter
-from blowfish_privacy.support.files import IN_THE_LEDGER, csv_pieces, csv_table, write_atomically
+from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 from blowfish_privacy.support.on_demand import KindsOnDemand
 
 # Tables as Parquet, which say in their metadata which release document they were written from.

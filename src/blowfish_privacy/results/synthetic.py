@@ -35,8 +35,9 @@ from blowfish_privacy.results.result import (
 )
 from blowfish_privacy.results.tables import Table
 from blowfish_privacy.support.arrays import Integers, rounded_column
+from blowfish_privacy.support.csv_tables import csv_table
 from blowfish_privacy.support.exact import Number
-from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
+from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 from blowfish_privacy.support.limits import RECORDS, SYNTHETIC_DRAWN
 from blowfish_privacy.support.progress import task
 

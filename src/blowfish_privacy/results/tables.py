@@ -22,8 +22,9 @@ from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_table, start_panels, table_figure
 from blowfish_privacy.results.result import HEADLINE, Drawn, Result, frame
 from blowfish_privacy.support.arrays import Floats, estimates, standard_errors
+from blowfish_privacy.support.csv_tables import csv_table
 from blowfish_privacy.support.exact import Number, about
-from blowfish_privacy.support.files import IN_THE_LEDGER, csv_table, write_atomically
+from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 
 # One table of a set of tables.
 

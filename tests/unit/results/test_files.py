@@ -17,7 +17,8 @@ from blowfish_privacy.release import document, reading, verification
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.results.result import distinct, parquet, typed, written_from
 from blowfish_privacy.support.arrays import Columns, Labels, estimates, rounded_column, single_estimates
-from blowfish_privacy.support.files import csv_pieces, csv_table, write_atomically
+from blowfish_privacy.support.csv_tables import csv_pieces, csv_table
+from blowfish_privacy.support.files import write_atomically
 
 TEXTS = ["plain", "", "two words", 'a "quote"', "a,comma", "=1+1", "-5", "'", "line\nbreak", "é", "1e5", "+x"]
 
@@ -146,7 +147,7 @@ def test_names_that_readers_take_for_one_are_numbered(tmp_path):
 
 
 def test_pieces_of_a_table_are_the_whole_table(monkeypatch):
-    monkeypatch.setattr("blowfish_privacy.support.files._ROWS", 7)
+    monkeypatch.setattr("blowfish_privacy.support.csv_tables._ROWS", 7)
     shown = [["x", 'a "quoted", text', "=1+1", "", "two\nlines"], [1, -2, 3.5], [True, False]]
     generator = np.random.default_rng(3)
     positions = np.stack([generator.integers(0, len(cells), 50) for cells in shown], axis=1)
