@@ -130,7 +130,7 @@ check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
-	$(BIN)/python -m pytest tests/typed
+	$(BIN)/python -m pytest tests/typed tests/docs/test_docstrings.py
 
 # Builds and tries in environments of its own, in a temporary folder.
 dist:

@@ -34,7 +34,13 @@ def public_methods() -> Iterator[tuple[str, bool]]:
         for found in walk_packages(import_module(package).__path__, f"{package}."):
             if found.name.endswith("__main__"):
                 continue
-            module = import_module(found.name)
+            try:
+                module = import_module(found.name)
+            except ModuleNotFoundError as error:
+                # What needs the page's framework is looked at by make check, which has it.
+                if (error.name or "").startswith("blowfish"):
+                    raise
+                continue
             for kind in list(vars(module).values()):
                 if isclass(kind) and kind.__module__ == module.__name__ and not kind.__name__.startswith("_"):
                     for name, value in vars(kind).items():

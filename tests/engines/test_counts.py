@@ -24,8 +24,8 @@ from blowfish_privacy.engines import Counts, check_countable, open_engine
 from blowfish_privacy.engines import engine as progress
 from blowfish_privacy.engines.engine import ColumnType
 from blowfish_privacy.engines.sources.frames import ArrayEngine
+from blowfish_privacy.engines.sql import cells
 from blowfish_privacy.engines.sql import counts as record_scan
-from blowfish_privacy.engines.sql import positions as cells
 from blowfish_privacy.engines.sql.cells import Layout
 from blowfish_privacy.engines.sql.counts import Packing, marginals_query
 from blowfish_privacy.engines.sql.expressions import DUCKDB, POSTGRES, SPARK

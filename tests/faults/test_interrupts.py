@@ -160,7 +160,7 @@ def test_only_folders_of_processes_that_are_gone_are_swept(tmp_path: Path, monke
     (tmp_path / f"{PREFIX}link").symlink_to(tmp_path / "precious")
     left, alive = tmp_path / f"{PREFIX}left", PrivateFolder()
     Path(alive.path, "rows").touch()
-    code = "from blowfish_privacy.support import temporary; print(temporary.PrivateFolder().path, flush=True); input()"
+    code = "from blowfish_privacy.support import files; print(files.PrivateFolder().path, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)}, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True,

@@ -69,12 +69,12 @@ CRASH = """
 import json, os, sys
 from fractions import Fraction
 from unit.ledger.samples import load, request
-from blowfish_privacy.ledger import SqliteLedger, sqlite_store
+from blowfish_privacy.ledger import SqliteLedger, sqlite
 
 ledger = SqliteLedger.create(sys.argv[1], budget=json.loads(sys.argv[3]), load_policy=load)
 crash = sys.argv[2]
-append = sqlite_store.SqliteStore.append
-swap_only = sqlite_store.SqliteStore._append_entry
+append = sqlite.SqliteStore.append
+swap_only = sqlite.SqliteStore._append_entry
 
 def stop(*_, **__):
     os._exit(7)
@@ -84,11 +84,11 @@ def append_then_stop(*given, **named):
     os._exit(7)
 
 if crash == "before the charge": stop()
-if crash == "between balance and row": sqlite_store.SqliteStore._append_entry = stop
-if crash == "before the commit of the charge": sqlite_store.SqliteStore.append = append_then_stop
+if crash == "between balance and row": sqlite.SqliteStore._append_entry = stop
+if crash == "before the commit of the charge": sqlite.SqliteStore.append = append_then_stop
 ledger.charge(**request("a", "1/3"))
 if crash == "after the charge": stop()
-if crash == "before the commit of the document": sqlite_store.SqliteStore.append = append_then_stop
+if crash == "before the commit of the document": sqlite.SqliteStore.append = append_then_stop
 ledger.record("a", "first noise")
 stop()
 """

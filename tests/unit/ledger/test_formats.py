@@ -161,7 +161,7 @@ def test_a_reader_of_the_old_version_is_waited_for_and_not_for_ever(old: Path) -
 
 STEPS = """
 import os, sqlite3, sys
-from blowfish_privacy.ledger import SqliteLedger, sqlite_access, sqlite_making
+from blowfish_privacy.ledger import SqliteLedger
 left = int(sys.argv[2])
 class Dying(sqlite3.Connection):
     def execute(self, *given):

@@ -209,10 +209,10 @@ def test_a_file_put_back_from_a_copy_is_noticed(tmp_path: Path) -> None:
 
 CRASH = """
 import os, sqlite3, sys
-from blowfish_privacy.ledger import SqliteLedger, sqlite_store
+from blowfish_privacy.ledger import SqliteLedger, sqlite
 from unit.ledger.samples import load, request
 
-append = sqlite_store.SqliteStore.append
+append = sqlite.SqliteStore.append
 def append_and_spill(self, *given, **named):
     append(self, *given, **named)
     # The journal is on disk, and pages of the transaction are in the file, as in the middle of a commit.
@@ -220,7 +220,7 @@ def append_and_spill(self, *given, **named):
     self._connection.execute("CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
                              "WHERE i < 3000) SELECT i, hex(randomblob(100)) AS x FROM n")
     os._exit(7)
-sqlite_store.SqliteStore.append = append_and_spill
+sqlite.SqliteStore.append = append_and_spill
 SqliteLedger.open(sys.argv[1], load_policy=load).charge(**request("lost"))
 """
 
