@@ -215,7 +215,7 @@ def test_the_command_line_gives_bars_on_a_terminal_only(stream, tmp_path, monkey
     monkeypatch.setattr(bars, "PATIENCE", 0.0)
     monkeypatch.setattr("sys.stderr", stream())
     begun = []
-    monkeypatch.setattr(TerminalProgress, "begin", lambda self, title: begun.append(title) or bars._Hidden())
+    monkeypatch.setattr(TerminalProgress, "begin", lambda self, title: begun.append(title) or bars._HiddenTask())
     (tmp_path / "f.yaml").write_text(
         "version: 1\npolicy: {domain: {x: {integer: [0, 9]}}, secrets: full}\n"
         "releases: [{name: x, histogram: x, error: 3}]\n"
