@@ -27,6 +27,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraint
 # Written here, so that commands start as fast where Python is told to leave no bytecode behind.
 BYTECODE := $(BIN)/python -m compileall -q src
 WORKERS ?= auto
+# A worker that has nothing left takes over half of what another has.
+SHARED := -n $(WORKERS) --dist worksteal
 EFFORT ?= 5
 INSTANCES ?= 6000
 FILES ?= 3000
@@ -108,7 +110,7 @@ studio: $(VENV)/.studio
 
 test: $(VENV)/.test
 	@$(BYTECODE)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest $(SHARED)
 
 # The servers are started by the tests themselves, on the loopback interface.
 test-engines: $(VENV)/.engines
@@ -119,7 +121,7 @@ test-engines: $(VENV)/.engines
 # The browser is Debian's; the tests start it, and the studio, themselves.
 test-studio: $(VENV)/.test-studio
 	@tests/studio/install
-	$(BIN)/python -m pytest -n $(WORKERS) -m studio
+	$(BIN)/python -m pytest $(SHARED) -m studio
 
 # A few minutes; a part of it is in make test.
 net: $(VENV)/.test
@@ -137,7 +139,7 @@ dist:
 	$(PYTHON) tests/distribution/check.py
 
 lowest: $(LOWEST)/.lowest
-	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -m 'not slow and not servers and not cluster and not studio'
+	$(LOWEST)/bin/python -m pytest $(SHARED) -m 'not slow and not servers and not cluster and not studio'
 
 bench: $(PEERS)/.peers
 	$(PEERS)/bin/python benchmarks/run.py
@@ -159,7 +161,7 @@ audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_lab.audit.known_facts --instances $(INSTANCES)
 	$(BIN)/python -m blowfish_lab.audit.odds --instances $(INSTANCES)
 	$(BIN)/python -m blowfish_lab.audit.files --instances $(FILES) examples/census.yaml
-	BLOWFISH_EFFORT=$(EFFORT) $(BIN)/python -m pytest -n $(WORKERS) tests/contracts tests/unit/testing
+	BLOWFISH_EFFORT=$(EFFORT) $(BIN)/python -m pytest $(SHARED) tests/contracts tests/unit/testing
 	BLOWFISH_EFFORT=50 $(BIN)/python -m pytest tests/unit/ledger/test_crashes.py
 
 reproduce: $(VENV)/.test
@@ -171,7 +173,7 @@ docs: $(VENV)/.test
 	$(BIN)/python -m blowfish_privacy.results.pictures.errors docs/pictures
 	$(BIN)/python examples/guide_pictures.py docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	$(BIN)/python -m pytest -n $(WORKERS) tests/docs
+	$(BIN)/python -m pytest $(SHARED) tests/docs
 	@echo "The site is in site/: open site/index.html, or python3 -m http.server -d site for the search."
 
 # Noise repeats itself here, so that a picture changes only where its code does.

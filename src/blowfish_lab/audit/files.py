@@ -512,7 +512,7 @@ def _in_child(work: Callable[[], str], writing: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         # Both signals end the process. Its processor time counts, however busy the machine; waiting has a bound too.
         signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
-        signal.setitimer(signal.ITIMER_REAL, 10 * MOST_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, 60 * MOST_SECONDS)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", BlowfishWarning)

@@ -51,8 +51,8 @@ def vector(key: str, budget: Budget) -> Loss:
     return Loss.of({pairs: budget.measure.pure(budget.amount * part) for pairs, part in lost.items()})
 
 
-def spend(path: Path, name: str) -> None:
-    """Charge and record, again and again."""
+def spend(path: Path, name: str, *, stops: bool) -> None:
+    """Charge and record, again and again; one that stops does so between a charge of its own and its document."""
     ledger = SqliteLedger.open(path, load_policy=load)
     for number in range(TRIES):
         # Some keys are shared by all processes, which is how a retry looks.
@@ -62,20 +62,22 @@ def spend(path: Path, name: str) -> None:
         except BudgetError:
             # Another class, or another region, may have something left.
             continue
-        # A moment in which a charge has no document, so that some kills fall into it.
+        if stops and number % 3:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        # A moment in which a charge has no document, so that more kills fall into it.
         time.sleep(0.003)
         handed_out = ledger.record(key, f"noise of {name}")
         with open(path.with_suffix(".out"), "a") as out:
             out.write(json.dumps([key, handed_out]) + "\n")
 
 
-def start(path: Path, name: str) -> int:
+def start(path: Path, name: str, *, stops: bool) -> int:
     """Fork one spender."""
     process = os.fork()
     if process:
         return process
     try:
-        spend(path, name)
+        spend(path, name, stops=stops)
         os._exit(0)
     except BaseException:
         traceback.print_exc()
@@ -94,15 +96,24 @@ def wait(process: int, deadline: float) -> int | None:
     return None
 
 
+def stopped(process: int) -> bool:
+    """Say whether a process has stopped, or has ended: neither is waited for."""
+    return os.waitid(os.P_PID, process, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def play(path: Path, dice: random.Random, budget: Any) -> dict[str, object]:
     """Play one round and say what it left behind."""
     SqliteLedger.create(path, budget=budget)
-    processes = [start(path, str(number)) for number in range(PROCESSES)]
-    victims = dice.sample(processes, dice.randint(1, PROCESSES - 1))
+    # However busy the machine, one is killed after a charge that has no document yet.
+    processes = [start(path, str(number), stops=not number) for number in range(PROCESSES)]
+    victims = dice.sample(processes[1:], dice.randint(1, PROCESSES - 2))
     for victim in victims:
         time.sleep(dice.random() * 0.03)
         os.kill(victim, signal.SIGKILL)
     deadline = time.monotonic() + PATIENCE
+    while not stopped(processes[0]) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    os.kill(processes[0], signal.SIGKILL)
     ends = [wait(process, deadline) for process in processes]
     ledger = SqliteLedger.open(path, load_policy=load)
     report = ledger.verify()
