@@ -323,10 +323,10 @@ def test_what_is_meant_to_pass_passes(stop: type[BaseException]) -> None:
 
 
 @pytest.mark.parametrize(
-    "detail", ["", "{", "[]", "null", "7", '{"parts": 1}', '{"parts": []}', '{"parts": {"a": 1}}', "[" * 100_000]
+    "detail", ["", "{", "[]", "null", "7", '{"asked": 1}', '{"asked": []}', '{"asked": {"a": 1}}', "[" * 100_000]
 )
-def test_the_damaged_parts_of_an_entry_are_an_error_of_the_ledger(detail: str) -> None:
+def test_the_damaged_detail_of_an_entry_is_an_error_of_the_ledger(detail: str) -> None:
     stored = StoredPolicy("hash", "{}")
     entry = Entry(1, "key", "now", stored, Fraction(1), Fraction(1), "same", "words", "laplace", detail)
     with pytest.raises(LedgerError):
-        _ = entry.parts
+        _ = entry.asked

@@ -20,7 +20,7 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError, LedgerError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import ALL, EVERY, EVERYWHERE, NOTHING, Kind, Loss, PairClass, Region, classes_met
-from blowfish_privacy.privacy.measure import EPSILON, Budget, Measure
+from blowfish_privacy.privacy.measure import Budget, Measure
 
 # How amounts are written in a ledger: as exact fractions, ``p/q``.
 
@@ -166,8 +166,8 @@ class Entry:
     """One charge. ``charged`` is what it cost the budget: what was asked for, at the price that ``rule`` explains.
 
     ``loss`` says which secret pairs of the ledger's policy it was charged to; the most that one is charged is
-    ``charged``. Entries of format 1 count in full on all pairs. All amounts are in the measure of the ledger, and
-    ``epsilon`` is the largest that was asked for; a loss asked for in another measure is in ``detail``.
+    ``charged``. All amounts are in the measure of the ledger, and ``epsilon`` is the largest that was asked for; a loss
+    asked for in another measure is in ``detail``.
     """
 
     number: int
@@ -181,21 +181,10 @@ class Entry:
     mechanism: str
     detail: str = "{}"
     chain: str = ""
-    version: int = 2
-    """The version of the way its hash is computed."""
     loss: Loss = NOTHING
 
     def __repr__(self) -> str:
         return f"<Entry {self.number} of {self.made[:19]}: {self.description}; {self.loss.measure.words(self.charged)}>"
-
-    @property
-    def parts(self) -> Mapping[str, Fraction]:
-        """The epsilons of the parts of a release, as earlier versions charged them together; empty otherwise."""
-        try:
-            return {label: read_amount(amount) for label, amount in json.loads(self.detail).get("parts", {}).items()}
-        except (ValueError, AttributeError, RecursionError):
-            pass
-        raise LedgerError("the stored parts of an entry are damaged.", hint="the ledger was changed by other software.")
 
     @property
     def asked(self) -> Loss | None:
@@ -220,19 +209,13 @@ class Entry:
 
     def link(self, previous: str) -> str:
         """Compute the hash this entry must carry after its predecessor's."""
-        added = (self.loss.measure.name, write_loss(self.loss))
         return chained(
             previous,
-            *(() if self.version == 1 else (f"version {self.version}", *added)),
+            *(self.loss.measure.name, write_loss(self.loss)),
             *(self.number, self.key, self.made, self.policy.hash, self.policy.canonical, self.policy.text),
             *(write_amount(self.epsilon), write_amount(self.charged), self.rule),
             *(self.description, self.mechanism, self.detail),
         )
-
-    @staticmethod
-    def on_all_pairs(charged: Fraction) -> Loss:
-        """Return the loss that an entry of format 1 stands for."""
-        return Loss.of({EVERY: charged})
 
     def repeats(self, other: Entry) -> bool:
         """Say whether another entry asks for the same release."""
@@ -308,9 +291,9 @@ class Account:
         return cls(terms.measure, terms.amount, created, Fraction(0), 0, head, 0, head, 0, head)
 
     @staticmethod
-    def first_link(budget: Fraction, created: str, measure: Measure = EPSILON) -> str:
-        """Compute the hash that all chains start from; for pure epsilon that of format 1."""
-        return chained("", write_amount(budget), created, *(() if measure is EPSILON else (measure.name,)))
+    def first_link(budget: Fraction, created: str, measure: Measure) -> str:
+        """Compute the hash that all chains start from."""
+        return chained("", write_amount(budget), created, measure.name)
 
     @property
     def terms(self) -> Budget:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError, brief
 from blowfish_privacy.ledger.composition import PolicyLoader
-from blowfish_privacy.ledger.entry import EXISTS, MISSING, Account, read_amount
+from blowfish_privacy.ledger.entry import EXISTS, MISSING, Account
 from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
-from blowfish_privacy.ledger.store import SqlStore, Store
+from blowfish_privacy.ledger.store import FORMAT, Store, tables
 from blowfish_privacy.privacy.measure import Budget, BudgetLike
 from blowfish_privacy.support.postgresql import Address, driver, error_in_words
 
@@ -32,96 +32,53 @@ if TYPE_CHECKING:
 # It lets balances move only together with the entry that explains it, each by what the entry states, and what is spent
 # only up, never below a balance. What regions have in common, and whether the hashes chain, is checked by ``verify``.
 
-VERSION = 4
-MARK = f"a ledger of blowfish-privacy, format {VERSION}"
+MARK = f"a ledger of blowfish-privacy, format {FORMAT}"
 """The comment that marks a schema as a ledger of ours."""
-OLD_MARKS = tuple(f"a ledger of blowfish-privacy, format {old}" for old in range(1, VERSION))
-"""Of the formats from 1 on, that are brought to this one when their owner opens them."""
 
 DEFAULT_NAME = "blowfish_ledger"
 
 _AMOUNT = (
-    "text NOT NULL CHECK ({0} ~ '^(0|[1-9][0-9]*)/[1-9][0-9]*$' AND length({0}) < 2300 "
-    "AND gcd(split_part({0}, '/', 1)::numeric, split_part({0}, '/', 2)::numeric) = 1)"
+    "text CHECK (VALUE ~ '^(0|[1-9][0-9]*)/[1-9][0-9]*$' AND length(VALUE) < 2300 "
+    "AND gcd(split_part(VALUE, '/', 1)::numeric, split_part(VALUE, '/', 2)::numeric) = 1)"
 )
 
 
 def statements(schema: str) -> Iterator[str]:
-    """Make everything, by the steps that an old ledger would take; ``schema`` is quoted already."""
+    """Make everything; ``schema`` is quoted already."""
     yield f"CREATE SCHEMA {schema}"
-    for name, columns in _FORMAT_1.items():
-        yield f"CREATE TABLE {schema}.{name} ({columns.replace('@', schema + '.')})"
+    yield f"CREATE DOMAIN {schema}.amount AS {_AMOUNT}"
+    types = {"number": "bigint", "amount": f"{schema}.amount", "identity": "GENERATED ALWAYS AS IDENTITY"}
+    for name, columns in tables(**types, schema=f"{schema}.").items():
+        yield f"CREATE TABLE {schema}.{name} ({columns})"
     # A text may be too long to be indexed itself. Two texts that collide here are refused by the rules below.
     hashes = "hash, hashtextextended(canonical, 0), hashtextextended(text, 0)"
     yield f"CREATE UNIQUE INDEX policies_once ON {schema}.policies ({hashes})"
-    for step in _STEPS:
-        yield from step(schema, "")
-    yield f"CREATE TRIGGER moves BEFORE UPDATE ON {schema}.account FOR EACH ROW EXECUTE FUNCTION {schema}.moves()"
-    tables = {"account": "explained", "policies": "", "entries": "entry_counted", "documents": "document_counted"}
-    yield from _triggers(schema, tables)
-    yield f"COMMENT ON SCHEMA {schema} IS '{MARK}'"
-
-
-def migration(schema: str, version: int, head: str) -> Iterator[str]:
-    """Bring a ledger of an older format to this one; rows and their hashes stay as they are.
-
-    ``head`` is what all chains of the ledger begin with.
-    """
-    for step in _STEPS[version - 1 :]:
-        yield from step(schema, head)
-    yield f"COMMENT ON SCHEMA {schema} IS '{MARK}'"
-
-
-def _to_format_2(schema: str, head: str) -> Iterator[str]:
-    """Failed checks, in a chain of their own."""
-    yield f"ALTER TABLE {schema}.account ADD COLUMN failures bigint NOT NULL DEFAULT 0"
-    # As a default, since the ledger's own rules let nobody update the balance without a row.
-    yield f"ALTER TABLE {schema}.account ADD COLUMN failures_head text NOT NULL DEFAULT '{head}'"
-    yield f"CREATE TABLE {schema}.failures ({_FAILURES.replace('@', schema + '.')})"
-    yield from _functions(schema)
-    yield from _triggers(schema, {"failures": "failure_counted"})
-
-
-def _to_format_3(schema: str, _: str) -> Iterator[str]:
-    """Measures, and what each class of secret pairs was charged; older rows were charged on every class."""
-    yield f"ALTER TABLE {schema}.account ADD COLUMN measure text NOT NULL DEFAULT 'epsilon'"
-    yield f"ALTER TABLE {schema}.entries ADD COLUMN version integer NOT NULL DEFAULT 1"
-    yield f"ALTER TABLE {schema}.entries ADD COLUMN measure text NOT NULL DEFAULT 'epsilon'"
-    yield f"ALTER TABLE {schema}.entries ADD COLUMN loss text NOT NULL DEFAULT ''"
-    # Rows that are there are not looked at: they are of older formats.
-    yield f"ALTER TABLE {schema}.entries ADD CONSTRAINT entries_version CHECK (version = 2) NOT VALID"
-    yield from _functions(schema)
-
-
-def _to_format_4(schema: str, _: str) -> Iterator[str]:
-    """Balances of every class of secret pairs; what is spent is now the most that any pair has lost."""
-    yield f"CREATE TABLE {schema}.balances ({_BALANCES.replace('@', schema + '.')})"
     yield f"CREATE UNIQUE INDEX balances_once ON {schema}.balances (kind, attribute, md5(within::jsonb::text))"
     yield f"CREATE INDEX balances_of_entry ON {schema}.balances (entry)"
     yield f"CREATE INDEX entries_of_policy ON {schema}.entries (policy, number)"
-    for head, body in _ARITHMETIC.items():
+    triggers = {f"{name}() RETURNS trigger LANGUAGE plpgsql": f"BEGIN {body} END" for name, body in _FUNCTIONS.items()}
+    for head, body in {**_ARITHMETIC, **triggers}.items():
         code = f"SET search_path = pg_catalog AS $body$ {body.replace('@', schema + '.')} $body$"
         yield f"CREATE FUNCTION {schema}.{head} {code}"
-    yield from _functions(schema)
-    yield from _triggers(schema, {"balances": "balance_explained"})
+    yield f"CREATE TRIGGER moves BEFORE UPDATE ON {schema}.account FOR EACH ROW EXECUTE FUNCTION {schema}.moves()"
+    yield from _triggers(schema)
+    yield f"COMMENT ON SCHEMA {schema} IS '{MARK}'"
 
 
-_STEPS = (_to_format_2, _to_format_3, _to_format_4)
-"""The step from format 1 to 2, and so on."""
+_CHECKS = {
+    "account": "explained",
+    "policies": "",
+    "entries": "entry_counted",
+    "documents": "document_counted",
+    "failures": "failure_counted",
+    "balances": "balance_explained",
+}
+"""The function that looks at each change of a table when the transaction ends."""
 
 
-def _functions(schema: str) -> Iterator[str]:
-    for name, body in _FUNCTIONS.items():
-        code = body.replace("@", schema + ".")
-        yield (
-            f"CREATE OR REPLACE FUNCTION {schema}.{name}() RETURNS trigger LANGUAGE plpgsql "
-            f"SET search_path = pg_catalog AS $body$ BEGIN {code} END $body$"
-        )
-
-
-def _triggers(schema: str, tables: Mapping[str, str]) -> Iterator[str]:
-    """Let tables only grow; a function named with one looks at each change when the transaction ends."""
-    for table, function in tables.items():
+def _triggers(schema: str) -> Iterator[str]:
+    """Let tables only grow."""
+    for table, function in _CHECKS.items():
         verbs = "DELETE" if table in ("account", "balances") else "UPDATE OR DELETE"
         yield f"CREATE TRIGGER kept BEFORE {verbs} ON {schema}.{table} FOR EACH ROW EXECUTE FUNCTION {schema}.kept()"
         yield f"CREATE TRIGGER whole BEFORE TRUNCATE ON {schema}.{table} EXECUTE FUNCTION {schema}.kept()"
@@ -143,31 +100,6 @@ def grants(schema: str, role: str) -> Iterator[str]:
     moving = "spent, entries, entries_head, documents, documents_head, failures, failures_head"
     yield f"GRANT UPDATE ({moving}) ON {schema}.account TO {role}"
     yield f"GRANT UPDATE (amount, entry) ON {schema}.balances TO {role}"
-
-
-_FORMAT_1 = {
-    "account": f"""
-        one integer PRIMARY KEY CHECK (one = 1), budget {_AMOUNT.format("budget")}, created text NOT NULL,
-        spent {_AMOUNT.format("spent")}, entries bigint NOT NULL, entries_head text NOT NULL,
-        documents bigint NOT NULL, documents_head text NOT NULL""",
-    "policies": """
-        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, hash text NOT NULL, canonical text NOT NULL,
-        text text NOT NULL""",
-    "entries": f"""
-        number bigint PRIMARY KEY CHECK (number > 0), key text NOT NULL UNIQUE, made text NOT NULL,
-        policy bigint NOT NULL REFERENCES @policies, epsilon {_AMOUNT.format("epsilon")},
-        charged {_AMOUNT.format("charged")}, rule text NOT NULL, description text NOT NULL, mechanism text NOT NULL,
-        detail text NOT NULL, chain text NOT NULL""",
-    "documents": """
-        number bigint PRIMARY KEY CHECK (number > 0), entry bigint NOT NULL UNIQUE REFERENCES @entries,
-        made text NOT NULL, text text NOT NULL, sha256 text NOT NULL, chain text NOT NULL""",
-}
-_FAILURES = """
-    number bigint PRIMARY KEY CHECK (number > 0), entry bigint NOT NULL UNIQUE REFERENCES @entries,
-    made text NOT NULL, chain text NOT NULL"""
-_BALANCES = f"""
-    kind text NOT NULL, attribute text NOT NULL, within text NOT NULL, amount {_AMOUNT.format("amount")},
-    entry bigint NOT NULL REFERENCES @entries"""
 
 
 def _top(amount: str) -> str:
@@ -269,7 +201,7 @@ _FUNCTIONS = {
 # A transaction on the tables of a ledger in PostgreSQL.
 
 
-class PostgresStore(SqlStore):
+class PostgresStore(Store):
     """One transaction, in which bare names mean the ledger's tables; the connection's owner begins and ends it."""
 
     def __init__(self, connection: Connection[Any]) -> None:
@@ -306,13 +238,6 @@ class PostgresStore(SqlStore):
 
 # Making a ledger in PostgreSQL, and opening an existing one.
 
-_ADMITTED = (
-    "SELECT r.rolname FROM pg_class AS c CROSS JOIN aclexplode(c.relacl) AS a JOIN pg_roles AS r ON r.oid = a.grantee "
-    "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = 'entries' "
-    "AND a.privilege_type = 'INSERT' AND a.grantee <> c.relowner"
-)
-"""The roles that may spend."""
-
 
 def check_durable(connection: Connection[Any]) -> None:
     """Make sure that a commit is on disk when it is confirmed."""
@@ -328,7 +253,7 @@ def check_durable(connection: Connection[Any]) -> None:
 
 def make(connection: Connection[Any], name: str, account: Account) -> None:
     """Make a ledger, unless its schema exists; others who make the same one wait, and then find that it does."""
-    _wait_for_makers(connection, name)
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 7))", (name,))
     if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (name,)).fetchone() is not None:
         raise LedgerError(
             f"the schema {name!r} already exists.",
@@ -353,12 +278,10 @@ def inspect(connection: Connection[Any], name: str) -> Account:
             hint=MISSING,
         )
     mark, is_open, may_use = schema
-    if may_use and mark in OLD_MARKS:
-        _migrate(connection, name)
-    elif mark not in (MARK, *OLD_MARKS):
+    if mark != MARK:
         raise LedgerError(
-            f"the schema {name!r} is not a ledger, or was made by a different version.",
-            hint="choose a schema that nothing else uses: ?ledger=name.",
+            f"the schema {name!r} is not a ledger of format {FORMAT}, which this version reads.",
+            hint="use the version of blowfish-privacy that made it, or a schema that nothing else uses: ?ledger=name.",
         )
     if not may_use:
         raise LedgerError(
@@ -373,48 +296,6 @@ def inspect(connection: Connection[Any], name: str) -> Account:
         )
     connection.execute(f"SET LOCAL search_path = {quoted(name)}, pg_catalog".encode())
     return PostgresStore(connection).account()
-
-
-def _migrate(connection: Connection[Any], name: str) -> None:
-    """Bring an old ledger to this version's format, in the transaction that is open; roles keep what they may do."""
-    _wait_for_makers(connection, name)
-    (mark, is_mine) = _one(
-        connection.execute(
-            "SELECT obj_description(oid, 'pg_namespace'), pg_has_role(nspowner, 'USAGE') FROM pg_namespace "
-            "WHERE nspname = %s",
-            (name,),
-        )
-    )
-    if mark == MARK:
-        return
-    if not is_mine:
-        raise LedgerError(
-            f"the ledger {name!r} has an older format, and only its owner can bring it to format {VERSION}.",
-            hint="its owner can run: blowfish ledger show ADDRESS.",
-        )
-    schema = quoted(name)
-    connection.execute(f"SET LOCAL search_path = {schema}, pg_catalog".encode())
-    budget, created = _one(connection.execute("SELECT budget, created FROM account FOR UPDATE"))
-    head = Account.first_link(read_amount(budget), created)
-    for statement in migration(schema, OLD_MARKS.index(mark) + 1, head):
-        connection.execute(statement.encode())
-    _summarise(connection)
-    for (role,) in connection.execute(_ADMITTED, (name,)).fetchall():
-        for statement in grants(schema, quoted(role)):
-            connection.execute(statement.encode())
-
-
-def _summarise(connection: Connection[Any]) -> None:
-    """Work out the balances, which the ledger's own rules let nobody move without a new entry."""
-    for turned in ("DISABLE", "ENABLE"):
-        for table in ("account", "balances"):
-            connection.execute(f"ALTER TABLE {table} {turned} TRIGGER USER".encode())
-        if turned == "DISABLE":
-            PostgresStore(connection).summarise()
-
-
-def _wait_for_makers(connection: Connection[Any], name: str) -> None:
-    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 7))", (name,))
 
 
 def _one(cursor: Any) -> Any:

@@ -10,14 +10,11 @@ import os
 import sqlite3
 import stat
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from random import SystemRandom
-from typing import TypeVar
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
 from blowfish_privacy.ledger.composition import PolicyLoader
@@ -30,10 +27,9 @@ from blowfish_privacy.ledger.entry import (
     Document,
     Entry,
     Failure,
-    read_amount,
 )
 from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
-from blowfish_privacy.ledger.store import SqlStore
+from blowfish_privacy.ledger.store import FORMAT, Store, tables
 from blowfish_privacy.ledger.verification import Rows, verify_rows
 from blowfish_privacy.privacy.measure import Budget, BudgetLike
 from blowfish_privacy.support.files import make_durable
@@ -129,7 +125,7 @@ _ENDS = (
 """Where the next charge and its document are added, in the tables and in the index of documents."""
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(Store):
     """One transaction; the connection's owner begins and ends it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -254,7 +250,7 @@ def _recorded(path: Path) -> Place | None:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             return SqliteStore(connection).place()
     except (sqlite3.Error, LedgerError):
-        # Half-written by a writer that was killed, whose journal will repair it, or of format 1.
+        # Half-written by a writer that was killed, whose journal will repair it.
         return None
 
 
@@ -304,132 +300,43 @@ def wording_file_errors(path: Path) -> Generator[None]:
         ) from None
 
 
-# The tables of a ledger in SQLite, from format to format.
-#
-# A new file takes every step that an old one would take, so both end with the same tables.
+# The tables of a ledger in SQLite, and the rules that SQLite itself keeps: rows are only ever added.
 
 APPLICATION = int.from_bytes(b"BPLg")
 """Marks a SQLite file as a ledger of ours."""
-VERSION = 4
 
-
-def _guards(*tables: str) -> Iterator[str]:
-    for table in tables:
-        for verb in ("UPDATE", "DELETE"):
-            yield (
-                f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
-                "BEGIN SELECT RAISE(ABORT, 'rows of a ledger are only ever added'); END"
-            )
-
-
-_FORMAT_1 = (
-    """CREATE TABLE account (
-        one INTEGER PRIMARY KEY CHECK (one = 1), budget TEXT NOT NULL, created TEXT NOT NULL, spent TEXT NOT NULL,
-        entries INTEGER NOT NULL, entries_head TEXT NOT NULL,
-        documents INTEGER NOT NULL, documents_head TEXT NOT NULL)""",
-    """CREATE TABLE policies (
-        id INTEGER PRIMARY KEY, hash TEXT NOT NULL, canonical TEXT NOT NULL, text TEXT NOT NULL,
-        UNIQUE (hash, text))""",
-    """CREATE TABLE entries (
-        number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, made TEXT NOT NULL,
-        policy INTEGER NOT NULL REFERENCES policies, epsilon TEXT NOT NULL, charged TEXT NOT NULL, rule TEXT NOT NULL,
-        description TEXT NOT NULL, mechanism TEXT NOT NULL, detail TEXT NOT NULL, chain TEXT NOT NULL)""",
-    """CREATE TABLE documents (
-        number INTEGER PRIMARY KEY, entry INTEGER NOT NULL UNIQUE REFERENCES entries, made TEXT NOT NULL,
-        text TEXT NOT NULL, sha256 TEXT NOT NULL, chain TEXT NOT NULL)""",
-    *_guards("policies", "entries", "documents"),
-    "CREATE TRIGGER account_budget BEFORE UPDATE OF one, budget, created ON account "
-    "BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is fixed'); END",
-    "CREATE TRIGGER account_delete BEFORE DELETE ON account "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger keeps its balance'); END",
-)
-
-_FAILURES = (
-    "ALTER TABLE account ADD COLUMN failures INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE account ADD COLUMN failures_head TEXT NOT NULL DEFAULT ''",
-    """CREATE TABLE failures (
-        number INTEGER PRIMARY KEY, entry INTEGER NOT NULL UNIQUE REFERENCES entries, made TEXT NOT NULL,
-        chain TEXT NOT NULL)""",
-    *_guards("failures"),
-)
-_LOSSES = (
-    "ALTER TABLE account ADD COLUMN measure TEXT NOT NULL DEFAULT 'epsilon'",
-    "ALTER TABLE entries ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
-    "ALTER TABLE entries ADD COLUMN measure TEXT NOT NULL DEFAULT 'epsilon'",
-    "ALTER TABLE entries ADD COLUMN loss TEXT NOT NULL DEFAULT ''",
-    "CREATE TRIGGER account_measure BEFORE UPDATE OF measure ON account "
-    "BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is fixed'); END",
-)
-_BALANCES = (
-    """CREATE TABLE balances (
-        kind TEXT NOT NULL, attribute TEXT NOT NULL, within TEXT NOT NULL, amount TEXT NOT NULL,
-        entry INTEGER NOT NULL REFERENCES entries, PRIMARY KEY (kind, attribute, within))""",
-    "CREATE INDEX entries_of_policy ON entries (policy)",
-    "CREATE TRIGGER balances_class BEFORE UPDATE OF kind, attribute, within ON balances "
-    "BEGIN SELECT RAISE(ABORT, 'the balances of a ledger are only ever added to'); END",
-    "CREATE TRIGGER balances_delete BEFORE DELETE ON balances "
-    "BEGIN SELECT RAISE(ABORT, 'a ledger keeps its balances'); END",
-)
-_PLACE = (
+_ALSO = (
     """CREATE TABLE place (
         one INTEGER PRIMARY KEY CHECK (one = 1), folder TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL)""",
+    "CREATE UNIQUE INDEX policies_once ON policies (hash, text)",
+    "CREATE UNIQUE INDEX balances_once ON balances (kind, attribute, within)",
+    "CREATE INDEX entries_of_policy ON entries (policy)",
 )
+_CHANGES = "UPDATE", "DELETE"
+_GROWING = "policies", "entries", "documents", "failures"
+_RULES = (
+    *((f"{verb} ON {table}", "rows of a ledger are only ever added") for table in _GROWING for verb in _CHANGES),
+    ("UPDATE OF one, measure, budget, created ON account", "the budget of a ledger is fixed"),
+    ("DELETE ON account", "a ledger keeps its balance"),
+    ("UPDATE OF kind, attribute, within ON balances", "the balances of a ledger are only ever added to"),
+    ("DELETE ON balances", "a ledger keeps its balances"),
+)
+"""What must not be done to rows, and what is said to who tries."""
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make all tables, in the transaction that is open."""
-    for statement in _FORMAT_1:
+    for name, columns in tables(number="INTEGER", amount="TEXT").items():
+        connection.execute(f"CREATE TABLE {name} ({columns})")
+    for statement in _ALSO:
         connection.execute(statement)
+    for number, (change, reason) in enumerate(_RULES):
+        connection.execute(f"CREATE TRIGGER rule_{number} BEFORE {change} BEGIN SELECT RAISE(ABORT, '{reason}'); END")
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    _take_steps(connection, 1)
-
-
-def migrate(connection: sqlite3.Connection, place: Place) -> None:
-    """Bring a ledger of an older format to this one, whole or not at all; rows and their hashes stay as they are."""
-    connection.execute("BEGIN EXCLUSIVE")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    _take_steps(connection, version)
-    if version == 1:
-        SqliteStore(connection).record_place(place)
-    connection.execute("COMMIT")
-
-
-def _take_steps(connection: sqlite3.Connection, version: int) -> None:
-    for step in _STEPS[version - 1 :]:
-        step(connection)
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _to_format_2(connection: sqlite3.Connection) -> None:
-    """Failed checks, in a chain of their own that begins where the others do, and the place of the file."""
-    for statement in (*_FAILURES, *_PLACE):
-        connection.execute(statement)
-    for budget, created in connection.execute("SELECT budget, created FROM account").fetchall():
-        head = Account.first_link(read_amount(budget), created)
-        connection.execute("UPDATE account SET failures_head = ?", (head,))
-
-
-def _to_format_3(connection: sqlite3.Connection) -> None:
-    """Measures, and what each class of secret pairs was charged; older rows were charged on every class."""
-    for statement in _LOSSES:
-        connection.execute(statement)
-
-
-def _to_format_4(connection: sqlite3.Connection) -> None:
-    """Balances of every class of secret pairs; what is spent is now the most that any pair has lost."""
-    for statement in _BALANCES:
-        connection.execute(statement)
-    if connection.execute("SELECT 1 FROM account").fetchone() is not None:
-        SqliteStore(connection).summarise()
-
-
-_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_format_2, _to_format_3, _to_format_4)
-"""The step from format 1 to 2, and so on."""
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 # Making the file of a ledger, opening an existing one, and recording that it was moved.
-
-Result = TypeVar("Result")
 
 
 def make(path: Path, account: Account) -> None:
@@ -492,17 +399,13 @@ def inspect(path: Path, timeout: float) -> Account:
             f"{path.name} is empty: it is not a ledger, or has lost its contents.",
             hint="restore it from a backup, or choose another name.",
         )
-    if _read(path, timeout, _format) < VERSION:
-        _leave_write_ahead_log(path, timeout)
-        with closing(connect(path, timeout)) as connection:
-            migrate(connection, place)
-
-    def account(path: Path, connection: sqlite3.Connection) -> Account:
-        place.check(SqliteStore(connection).place())
+    with closing(connect(path, timeout)) as connection:
+        connection.execute("BEGIN")
+        _check_format(path, connection)
+        store = SqliteStore(connection)
+        place.check(store.place())
         _check_whole(path, connection)
-        return SqliteStore(connection).account()
-
-    return _read(path, timeout, account)
+        return store.account()
 
 
 def record_move(path: Path, timeout: float) -> None:
@@ -517,14 +420,7 @@ def record_move(path: Path, timeout: float) -> None:
         )
     with closing(connect(path, timeout)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        version = _format(path, connection)
-        if version == 1:
-            # It records no place: opening the file will.
-            return
-        if version < VERSION:
-            connection.execute("ROLLBACK")
-            migrate(connection, place)
-            connection.execute("BEGIN IMMEDIATE")
+        _check_format(path, connection)
         store = SqliteStore(connection)
         place.check_move(store.place(), path)
         for problem in (*store.damage(), *verify_rows(Rows.of(store)).problems):
@@ -565,8 +461,8 @@ def _exists(path: Path) -> LedgerError:
     return LedgerError(f"{path.name} already exists.", hint=EXISTS)
 
 
-def _format(path: Path, connection: sqlite3.Connection) -> int:
-    """Say which format a ledger has; refuse other databases and formats of the future."""
+def _check_format(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse other databases, and ledgers of another format."""
     ((application,), (version,)) = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
     )
@@ -575,12 +471,11 @@ def _format(path: Path, connection: sqlite3.Connection) -> int:
             f"{path.name} is a database of another program, not a ledger.",
             hint="give the ledger a name that no other file has.",
         )
-    if not 1 <= version <= VERSION:
+    if version != FORMAT:
         raise LedgerError(
-            f"{path.name} has ledger format {version}, and this version reads formats up to {VERSION}.",
-            hint="use the version of blowfish-privacy that made it, or a newer one.",
+            f"{path.name} has ledger format {version}, and this version reads format {FORMAT}.",
+            hint="use the version of blowfish-privacy that made it.",
         )
-    return version
 
 
 def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
@@ -589,31 +484,6 @@ def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
     if path.stat().st_size % page:
         said, hint = DAMAGED
         raise LedgerError(f"{path.name}: {said}.", hint=hint)
-
-
-def _read(path: Path, timeout: float, look: Callable[[Path, sqlite3.Connection], Result]) -> Result:
-    with closing(connect(path, timeout)) as connection:
-        connection.execute("BEGIN")
-        return look(path, connection)
-
-
-def _leave_write_ahead_log(path: Path, timeout: float) -> None:
-    """Apply and stop using the write-ahead log of format 1, as soon as nobody else has the file open."""
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        try:
-            with closing(connect(path, timeout)) as connection:
-                if connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",):
-                    return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise
-        # Others who are waiting for this get a moment without our connection.
-        time.sleep(SystemRandom().uniform(0.002, 0.03))
-    raise LedgerError(
-        f"{path.name} must be migrated to ledger format {VERSION}, but other processes are using it.",
-        hint="end them, and try again.",
-    )
 
 
 class SqliteLedger(Ledger):

@@ -1,4 +1,4 @@
-"""What a kind of storage has to supply: transactions on the rows of a ledger."""
+"""Transactions on the rows of a ledger, in a database that speaks SQL."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from blowfish_privacy.ledger.entry import (
     Entry,
     Failure,
     StoredPolicy,
-    lost,
     read_amount,
     read_class,
     read_loss,
-    summed,
     write_amount,
     write_class,
     write_loss,
@@ -28,71 +26,34 @@ from blowfish_privacy.ledger.entry import (
 from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.privacy.measure import Measure
 
-
-class Store(ABC):
-    """One open transaction on the rows of a ledger."""
-
-    @abstractmethod
-    def account(self) -> Account:
-        """Return the account."""
-
-    @abstractmethod
-    def balances(self, classes: Collection[PairClass] | None = None) -> Iterator[Balance]:
-        """Go through the balances of some whole classes, or of all, with those of their regions."""
-
-    @abstractmethod
-    def base(self) -> StoredPolicy | None:
-        """Return the policy that the budget belongs to, with a text if any entry under it has one.
-
-        It is that of the first entry that is not set aside: an entry that failed and has no document.
-        """
-
-    @abstractmethod
-    def entry(self, key: str) -> Entry | None:
-        """Find an entry by its key."""
-
-    @abstractmethod
-    def entries(self) -> Iterator[Entry]:
-        """Go through the entries in order."""
-
-    @abstractmethod
-    def document(self, entry: int) -> Document | None:
-        """Find the document of an entry."""
-
-    @abstractmethod
-    def documents(self) -> Iterator[Document]:
-        """Go through the documents in order."""
-
-    @abstractmethod
-    def failure(self, entry: int) -> Failure | None:
-        """Find the failure of an entry."""
-
-    @abstractmethod
-    def failures(self) -> Iterator[Failure]:
-        """Go through the failures in order."""
-
-    @abstractmethod
-    def failed_policies(self) -> frozenset[str]:
-        """Return the hashes of the policies of the entries that failed."""
-
-    @abstractmethod
-    def append(
-        self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
-    ) -> None:
-        """Update the account, on condition that it still is ``before``, and add the row.
-
-        ``balances`` are those of the classes that an entry is charged to, as they were before.
-        """
-
-    @abstractmethod
-    def damage(self) -> list[str]:
-        """List the damage that the storage itself can detect."""
-
-
 # How accounts, balances, entries, documents and failures are laid out in the rows of a database.
 
-VERSIONS = (1, 2)
-"""The versions of the way in which the hash of an entry is computed."""
+FORMAT = 1
+"""The number of this layout, and of the way in which hashes are computed."""
+
+
+def tables(*, number: str, amount: str, identity: str = "", schema: str = "") -> dict[str, str]:
+    """Describe the columns of each table, given the database's types of rows' numbers and of amounts."""
+    key, entry = f"number {number} PRIMARY KEY CHECK (number > 0)", f"entry bigint NOT NULL REFERENCES {schema}entries"
+    return {
+        "account": f"""
+            one integer PRIMARY KEY CHECK (one = 1), measure text NOT NULL, budget {amount} NOT NULL,
+            created text NOT NULL, spent {amount} NOT NULL, entries bigint NOT NULL, entries_head text NOT NULL,
+            documents bigint NOT NULL, documents_head text NOT NULL, failures bigint NOT NULL,
+            failures_head text NOT NULL""",
+        "policies": f"""
+            id {number} {identity} PRIMARY KEY, hash text NOT NULL, canonical text NOT NULL, text text NOT NULL""",
+        "entries": f"""
+            {key}, key text NOT NULL UNIQUE, made text NOT NULL, policy bigint NOT NULL REFERENCES {schema}policies,
+            epsilon {amount} NOT NULL, charged {amount} NOT NULL, rule text NOT NULL, description text NOT NULL,
+            mechanism text NOT NULL, detail text NOT NULL, chain text NOT NULL, measure text NOT NULL,
+            loss text NOT NULL""",
+        "documents": f"""
+            {key}, {entry} UNIQUE, made text NOT NULL, text text NOT NULL, sha256 text NOT NULL, chain text NOT NULL""",
+        "failures": f"{key}, {entry} UNIQUE, made text NOT NULL, chain text NOT NULL",
+        "balances": f"""
+            kind text NOT NULL, attribute text NOT NULL, within text NOT NULL, amount {amount} NOT NULL, {entry}""",
+    }
 
 
 def read_account(row: Any) -> Account:
@@ -121,22 +82,18 @@ def entry_row(row: Entry) -> tuple[str | int, ...]:
     """Write an entry: its fields, then the hash, text and canonical form that identify its policy."""
     return (
         *(row.number, row.key, row.made, write_amount(row.epsilon), write_amount(row.charged), row.rule),
-        *(row.description, row.mechanism, row.detail, row.chain, row.version, row.loss.measure.name),
-        *(write_loss(row.loss), row.policy.hash, row.policy.text),
-        row.policy.canonical,
+        *(row.description, row.mechanism, row.detail, row.chain, row.loss.measure.name, write_loss(row.loss)),
+        *(row.policy.hash, row.policy.text, row.policy.canonical),
     )
 
 
 def read_entry(row: Any) -> Entry:
-    """Read an entry, joined with its policy; one of version 1 counts in full on all pairs."""
-    number, key, made, *rest = _typed(row, (int, *(str,) * 12, int, str, str))
+    """Read an entry, joined with its policy."""
+    number, key, made, *rest = _typed(row, (int, *(str,) * 14))
     policy = StoredPolicy(*rest[:3])
-    epsilon, charged, rule, description, mechanism, detail, chain, version, measure, loss = rest[3:]
-    if version not in VERSIONS:
-        raise LedgerError("an entry has an unknown format.", hint="use a newer version.")
+    epsilon, charged, *words, measure, loss = rest[3:]
     amounts = read_amount(epsilon), read_amount(charged)
-    stated = Entry.on_all_pairs(amounts[1]) if version == 1 else read_loss(measure, loss)
-    return Entry(number, key, made, policy, *amounts, rule, description, mechanism, detail, chain, version, stated)
+    return Entry(number, key, made, policy, *amounts, *words, loss=read_loss(measure, loss))
 
 
 def balance_row(balance: Balance) -> tuple[str | int, ...]:
@@ -167,11 +124,9 @@ def _typed(row: Any, types: tuple[type, ...]) -> Any:
     return row
 
 
-# A transaction on the tables of a ledger in a database that speaks SQL.
-
 _ENTRIES = (
     "SELECT e.number, e.key, e.made, p.hash, p.canonical, p.text, e.epsilon, e.charged, e.rule, e.description, "
-    "e.mechanism, e.detail, e.chain, e.version, e.measure, e.loss "
+    "e.mechanism, e.detail, e.chain, e.measure, e.loss "
     "FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy"
 )
 _DOCUMENTS = "SELECT number, entry, made, text, sha256, chain FROM documents"
@@ -198,7 +153,7 @@ _BASE = (
 )
 
 
-class SqlStore(Store):
+class Store(ABC):
     """One transaction, in which bare names mean the ledger's tables; the connection's owner begins and ends it."""
 
     @abstractmethod
@@ -209,52 +164,65 @@ class SqlStore(Store):
     def _ask_many(self, query: str, rows: Sequence[tuple[str | int, ...]]) -> int:
         """Run a query for each of several rows; return how many rows of the database it met."""
 
+    @abstractmethod
+    def damage(self) -> list[str]:
+        """List the damage that the storage itself can detect."""
+
     def open_account(self, account: Account) -> None:
         """Write the account of a new ledger."""
-        self._ask(
-            "INSERT INTO account (one, measure, budget, created, spent, entries, entries_head, documents, "
-            "documents_head, failures, failures_head) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            account_row(account),
-        )
+        self._ask("INSERT INTO account VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", account_row(account))
 
     def account(self) -> Account:
+        """Return the account."""
         row: Any = self._ask(_ACCOUNT).fetchone()
         if row is None:
             raise LedgerError("the ledger has lost its balance.", hint="restore it from a backup.")
         return read_account(row)
 
     def balances(self, classes: Collection[PairClass] | None = None) -> Iterator[Balance]:
+        """Go through the balances of some whole classes, or of all, with those of their regions."""
         if classes is None:
             return map(read_balance, self._ask(_BALANCES))
         asked = (self._ask(f"{_BALANCES} WHERE kind = ? AND attribute = ?", (c.kind, c.attribute)) for c in classes)
         return map(read_balance, chain.from_iterable(asked))
 
     def base(self) -> StoredPolicy | None:
+        """Return the policy that the budget belongs to, with a text if any entry under it has one.
+
+        It is that of the first entry that is not set aside: an entry that failed and has no document.
+        """
         row = self._ask(_BASE).fetchone()
         return None if row is None else StoredPolicy(*row)
 
     def entry(self, key: str) -> Entry | None:
+        """Find an entry by its key."""
         row = self._ask(f"{_ENTRIES} WHERE e.key = ?", (key,)).fetchone()
         return None if row is None else read_entry(row)
 
     def entries(self) -> Iterator[Entry]:
+        """Go through the entries in order."""
         return map(read_entry, self._ask(f"{_ENTRIES} ORDER BY e.number"))
 
     def document(self, entry: int) -> Document | None:
+        """Find the document of an entry."""
         row = self._ask(f"{_DOCUMENTS} WHERE entry = ?", (entry,)).fetchone()
         return None if row is None else read_document(row)
 
     def documents(self) -> Iterator[Document]:
+        """Go through the documents in order."""
         return map(read_document, self._ask(f"{_DOCUMENTS} ORDER BY number"))
 
     def failure(self, entry: int) -> Failure | None:
+        """Find the failure of an entry."""
         row = self._ask(f"{_FAILURES} WHERE entry = ?", (entry,)).fetchone()
         return None if row is None else read_failure(row)
 
     def failures(self) -> Iterator[Failure]:
+        """Go through the failures in order."""
         return map(read_failure, self._ask(f"{_FAILURES} ORDER BY number"))
 
     def failed_policies(self) -> frozenset[str]:
+        """Return the hashes of the policies of the entries that failed."""
         rows = self._ask(
             "SELECT DISTINCT p.hash FROM failures AS x JOIN entries AS e ON e.number = x.entry "
             "JOIN policies AS p ON p.id = e.policy"
@@ -264,6 +232,10 @@ class SqlStore(Store):
     def append(
         self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
     ) -> None:
+        """Update the account, on condition that it still is ``before``, and add the row.
+
+        ``balances`` are those of the classes that an entry is charged to, as they were before.
+        """
         swapped = self._ask(_SWAP, (*account_row(after)[3:], *account_row(before)[3:]))
         if swapped.rowcount != 1:
             raise LedgerError("the balance changed while it was being charged.", hint="try again with the same key.")
@@ -285,21 +257,11 @@ class SqlStore(Store):
             raise LedgerError("a balance changed while it was being charged.", hint="try again with the same key.")
         self._ask_many(_ADD, [balance_row(balance) for balance in moved if balance.pairs not in before])
 
-    def summarise(self) -> None:
-        """Work out the balances of a ledger that has none yet, from entries that add up."""
-        account, entries = self.account(), tuple(self.entries())
-        spent = sum((entry.charged for entry in entries), Fraction(0))
-        if (len(entries), spent) != (account.entries, account.spent):
-            raise LedgerError("the entries do not add up to what is spent.", hint="restore the ledger from a backup.")
-        balances = summed(entries)
-        self._ask_many(_ADD, [balance_row(balance) for balance in balances])
-        self._ask("UPDATE account SET spent = ?", (write_amount(lost(balances, account.measure).largest),))
-
     def _append_entry(self, row: Entry) -> None:
         policy = row.policy.hash, row.policy.canonical, row.policy.text
         self._ask("INSERT INTO policies (hash, canonical, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", policy)
         self._ask(
-            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM policies "
+            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM policies "
             "WHERE hash = ? AND text = ? AND canonical = ?",
             entry_row(row),
         )

@@ -36,7 +36,7 @@ from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import ALL_RECORDS, joined, looked_at, read_asked, split
 from blowfish_privacy.release import document, spec
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.release.reading import DAMAGE, Release, parse, upgraded
+from blowfish_privacy.release.reading import DAMAGE, Release, parse
 from blowfish_privacy.release.spec import check_query
 
 _MOST_PAIRS = 10_000
@@ -193,7 +193,7 @@ def rows_planned(plan: Plan) -> MeasuredRows | None:
 
 
 def _read(text: str, entry: Entry) -> MeasuredRows | None:
-    body = upgraded(parse(text))
+    body = parse(text)
     policy = spec.policy_from_section(body["policy"])
     query, selection = split(read_asked(check_query(body["query"]), policy.domain))
     kind = MECHANISMS[body["mechanism"]["name"]]

@@ -27,7 +27,6 @@ from blowfish_privacy.release.document import FORMAT, VERSION, KeptValues, of_gr
 from blowfish_privacy.release.groups import OF_A_PART, label
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.spec import check_query
-from blowfish_privacy.support.exact import exact, rounded_up, show
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """What reading a document may raise where a part of it is missing or has the wrong form."""
@@ -83,51 +82,6 @@ def parse(text: str) -> dict[str, Any]:
     if type(body.get("version")) is not int or body["version"] != VERSION:
         raise SpecError(f"this document has a different version; this package reads version {VERSION}.")
     return body
-
-
-def upgraded(body: dict[str, Any]) -> dict[str, Any]:
-    """Write a document of an earlier version as this one would: parts as groups, and amounts in sentences rounded."""
-    return _reworded(_with_groups(body))
-
-
-def _reworded(body: dict[str, Any]) -> dict[str, Any]:
-    """Write the guarantees with the few digits that people read; earlier versions wrote all of them."""
-    found = dict(body)
-    if isinstance(body.get("guarantee"), dict):
-        found["guarantee"] = _reworded_guarantee(body["guarantee"])
-    groups = body.get("groups")
-    if isinstance(groups, dict) and isinstance(groups.get("parts"), list):
-        parts = [_reworded(part) if isinstance(part, dict) else part for part in groups["parts"]]
-        found["groups"] = {**groups, "parts": parts}
-    return found
-
-
-def _reworded_guarantee(guarantee: dict[str, Any]) -> dict[str, Any]:
-    """Round the amount in the sentence of a guarantee, where it is written exactly; other sentences stay."""
-    try:
-        amount = exact(guarantee.get("epsilon", guarantee.get("rho")), "the loss", error=SpecError)
-    except SpecError:
-        return guarantee
-    sentence = guarantee.get("statement")
-    for start in ("(", "(rho "):
-        before, after = (f"{start}{text}, " for text in (show(amount), rounded_up(amount)))
-        if isinstance(sentence, str) and sentence.startswith(before):
-            return {**guarantee, "statement": after + sentence.removeprefix(before)}
-    return guarantee
-
-
-def _with_groups(body: dict[str, Any]) -> dict[str, Any]:
-    """Write a document of parts by one attribute as one of groups."""
-    if "parallel" not in body:
-        return body
-    try:
-        parallel = body["parallel"]
-        parts = [{**part, "value": [part["value"]]} for part in parallel["parts"]]
-        query = {**body["query"], "by": [parallel["attribute"]]}
-        groups = {**{key: parallel[key] for key in parallel if key not in ("attribute", "parts")}, "parts": parts}
-    except DAMAGE:
-        raise SpecError("the document is damaged: its parts have the wrong form.") from None
-    return {**{key: body[key] for key in body if key != "parallel"}, "query": query, "groups": groups}
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ _CLOSE = 1e-6
 
 def proof_of(text: str) -> Proof:
     """Work out from a document alone what it proves, for a ledger that compares it with the charge."""
-    body = reading.upgraded(reading.parse(text))
+    body = reading.parse(text)
     plan = whole_plan([reading.read_proof(body, part) for part in reading.parts_of(body)])
     if plan is None:
         raise SpecError("groups of a secret attribute were made with different noise.")
@@ -56,7 +56,7 @@ def problems(text: str, folder: Path | None = None) -> list[str]:
     """
     body = reading.parse(text)
     try:
-        defects = _problems(reading.upgraded(body), folder)
+        defects = _problems(body, folder)
     except BlowfishError as error:
         defects = [error.message]
     except reading.DAMAGE:
@@ -343,7 +343,7 @@ class _DocumentReader:
             found = problems(text, folder)
             if found:
                 return [*found]
-            body = reading.upgraded(reading.parse(text))
+            body = reading.parse(text)
             parts = tuple(reading.read(body, part, folder) for part in reading.parts_of(body))
             plan = whole_plan(parts)
             if plan is None:

@@ -28,7 +28,7 @@ def _kind(release: reading.Release) -> type[Result]:
 
 def from_text(text: str, folder: Path | None = None) -> Any:
     """Build the result of a document's text; values in a file of their own are looked for in the folder."""
-    body = reading.upgraded(reading.parse(text))
+    body = reading.parse(text)
     releases = [reading.read(body, part, folder) for part in reading.parts_of(body)]
     results = [_kind(release)(release, text) for release in releases]
     if "groups" not in body:

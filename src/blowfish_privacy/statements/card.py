@@ -444,7 +444,7 @@ def make_card(text: str, *, publisher: str | None = None, folder: Path | None = 
             f"the document does not verify, so nothing can be stated about it: {' '.join(problems[:3])}",
             hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
-    body = reading.upgraded(reading.parse(text))
+    body = reading.parse(text)
     releases = [reading.read(body, part, folder) for part in reading.parts_of(body)]
     return _CardWriter(body, releases, publisher, remarks(from_text(text, folder))).card()
 

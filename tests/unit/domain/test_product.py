@@ -226,22 +226,6 @@ def test_known_facts_that_tie_groups_together_refuse_them(table):
         session.plan(bp.Histogram("age").by("zone"), epsilon=1)
 
 
-def test_documents_of_parts_by_one_attribute_are_still_read(table):
-    import json
-
-    from blowfish_privacy.release import document
-
-    made = json.loads(opened(table).release(bp.Histogram("age").by("zone"), epsilon=1).text)
-    groups = made.pop("groups")
-    parts = [{**part, "value": part["value"][0]} for part in groups["parts"]]
-    made["query"].pop("by")
-    made["parallel"] = {"attribute": "zone", "left_out": groups["left_out"], "parts": parts}
-    text = document.dumps(made)
-    assert list(results.from_text(text)) == ["n", "s", "e"]
-    assert problems(text) == []
-    assert "no secret pair changes “zone”" in make_card(text).said("Groups")[0]
-
-
 def test_a_condition_on_the_attribute_itself_holds_for_what_is_shown(table):
     session = opened(table)
     young = session.release(bp.Median("wage").where(wage=(20, 25)), epsilon="0.1")

@@ -18,7 +18,7 @@ def run_mounted(mount: str, program: Path, *arguments: object) -> str:
         pytest.skip("no right to mount here")
     done = subprocess.run(
         [unshare, "-m", "sh", "-c", f'({mount}) || exit 9; exec "$@"', "sh", sys.executable, program, *arguments],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         timeout=120,

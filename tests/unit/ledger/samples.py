@@ -12,8 +12,9 @@ AGES = bp.Domain(age=bp.Integer(0, 20))
 PEOPLE = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["F", "M"]))
 
 
-def people(theta: int, sex: bp.FullDomain | bp.Public) -> bp.Policy:
-    return bp.Policy(PEOPLE, secrets=bp.PerAttribute(age=bp.DistanceThreshold(theta), sex=sex))
+def people(theta: int, sex: bp.FullDomain | bp.Public, most: int = 20) -> bp.Policy:
+    domain = bp.Domain(age=bp.Integer(0, most), sex=bp.Categorical(["F", "M"]))
+    return bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(theta), sex=sex))
 
 
 POLICIES = {

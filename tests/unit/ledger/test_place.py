@@ -87,7 +87,7 @@ print(json.dumps(handed_out))
 
 
 def race(*paths: tuple[Path, str, Path, Path]) -> int:
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
     racers = [
         subprocess.Popen(
             [sys.executable, "-c", RACE, str(path), number, str(first), str(second)],
@@ -231,7 +231,7 @@ def crashed(tmp_path: Path) -> SqliteLedger:
     ledger = charged(tmp_path / "a.ledger")
     done = subprocess.run(
         [sys.executable, "-c", CRASH, ledger.path],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         check=False,
     )

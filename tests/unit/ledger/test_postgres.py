@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -157,7 +155,7 @@ for number in range(99):
 
 
 def test_spenders_on_many_hosts_some_of_them_killed(url: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
     opened(url)
     spenders = [
         subprocess.Popen([sys.executable, "-c", SPEND, url, str(n)], env=environment, stdout=subprocess.PIPE, text=True)
@@ -204,12 +202,12 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
         f"UPDATE {name}.entries SET charged = '0/1'", f"DELETE FROM {name}.entries", f"TRUNCATE {name}.documents",
         f"UPDATE {name}.documents SET text = 'other'", f"UPDATE {name}.account SET budget = '9/1'",
         f"DELETE FROM {name}.account",
-        f"INSERT INTO {name}.account VALUES (1, '1/1', '', '0/1', 0, '', 0, '', 0, '', 'epsilon')",
+        f"INSERT INTO {name}.account VALUES (1, 'epsilon', '1/1', '', '0/1', 0, '', 0, '', 0, '')",
         f"UPDATE {name}.account SET spent = '0/1'", f"UPDATE {name}.account SET spent = '0/1', entries = entries + 1",
         f"UPDATE {name}.account SET entries = 0, entries_head = ''", f"DROP SCHEMA {name} CASCADE",
         f"UPDATE {name}.account SET spent = '2/3', entries = entries + 1, entries_head = 'x'",
         f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, epsilon, charged, rule, description, mechanism, "
-        f"detail, 'x', version, measure, loss FROM {name}.entries", f"ALTER TABLE {name}.entries DISABLE TRIGGER ALL",
+        f"detail, 'x', measure, loss FROM {name}.entries", f"ALTER TABLE {name}.entries DISABLE TRIGGER ALL",
         f"SET session_replication_role = replica; DELETE FROM {name}.entries",
         f"INSERT INTO {name}.documents VALUES (2, 1, '', '', '', '')",
         f"INSERT INTO {name}.failures VALUES (1, 1, '', '')", f"UPDATE {name}.account SET failures = failures + 1",
@@ -227,7 +225,7 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
         forged = (
             f"UPDATE {name}.account SET spent = '{spent}', entries = 2, entries_head = 'x'; "
             f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, epsilon, '{charged}', rule, description, "
-            f"mechanism, detail, 'x', version, measure, loss FROM {name}.entries"
+            f"mechanism, detail, 'x', measure, loss FROM {name}.entries"
         )
         with pytest.raises(psycopg.Error, match="no row explains|beyond the budget"):
             postgres_server.execute(forged, user="ana'lyst")
@@ -275,7 +273,7 @@ def test_the_server_lets_balances_move_only_as_the_entry_says(postgres_server: S
     charged = "1/4" if "more than" in forgery else "1/3"
     entry = (
         f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, '1/4', '{charged}', rule, description, mechanism, "
-        f"detail, 'x', version, measure, '{loss.replace('%s', AGES)}' FROM {name}.entries"
+        f"detail, 'x', measure, '{loss.replace('%s', AGES)}' FROM {name}.entries"
     )
     account = f"UPDATE {name}.account SET spent = '{spent}', entries = 2, entries_head = 'x'"
     with pytest.raises(psycopg.Error, match="explains|invalid input syntax for type json"):
@@ -324,58 +322,11 @@ def test_even_the_owner_changes_no_row_by_accident(postgres_server: Server, url:
     assert any("was changed" in problem for problem in ledger.verify().problems)
 
 
-def old_ledger(server: Server, name: str) -> None:
-    """A ledger as the version before made it: its statements, and the rows of a ledger of the same format in a file."""
-    source = sqlite3.connect(TESTS / "data/ledgers/format-1/regions.ledger")
-    statements = (TESTS / "data/ledgers/format-1/postgres.sql").read_text().replace("@schema", f'"{name}"')
-    with server.connect() as connection:
-        connection.execute(statements.encode())
-        connection.execute(f'SET LOCAL search_path = "{name}", pg_catalog'.encode())
-        connection.execute(b"ALTER TABLE account DISABLE TRIGGER USER; ALTER TABLE entries DISABLE TRIGGER USER;")
-        for table, columns in (("account", 8), ("policies", 4), ("entries", 11), ("documents", 6)):
-            marks = ", ".join(["%s"] * columns)
-            for row in source.execute(f"SELECT * FROM {table}"):
-                connection.execute(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE VALUES ({marks})".encode(), row)
-        connection.execute(b"SELECT setval(pg_get_serial_sequence('policies', 'id'), 99)")
-        connection.execute(b"ALTER TABLE account ENABLE TRIGGER USER; ALTER TABLE entries ENABLE TRIGGER USER;")
-    source.close()
-
-
-def test_a_ledger_of_format_1_is_brought_to_this_format(postgres_server: Server) -> None:
-    from blowfish_privacy.session import load_policy
-
-    name = postgres_server.name("Old", plain=True)
-    url = postgres_server.url(ledger=name)
-    old_ledger(postgres_server, name)
-    postgres_server.execute(
-        f"CREATE ROLE \"{name} user\" LOGIN PASSWORD '{PASSWORD}'",
-        f'GRANT USAGE ON SCHEMA "{name}" TO "{name} user"',
-        f'GRANT SELECT ON ALL TABLES IN SCHEMA "{name}" TO "{name} user"',
-        f'GRANT INSERT ON "{name}".entries TO "{name} user"',
-    )
-    theirs = url.replace("owner@", f"{name}%20user@")
-    with pytest.raises(LedgerError, match="only its owner can bring it to format 4"):
-        PostgresLedger.open(theirs)
-    with ThreadPoolExecutor(4) as pool:
-        opened_at_once = list(pool.map(lambda _: PostgresLedger.open(url, load_policy=load_policy), range(4)))
-    ledger = opened_at_once[0]
-    report = ledger.verify()
-    assert (report.problems, report.entries, report.spent) == ((), 5, Fraction(1, 2))
-    policy = load_policy(ledger.base.text)
-    counts = bp.Counts([[1] * 4] * 74)
-    # Roles that could spend before still can.
-    theirs_opened = PostgresLedger.open(theirs, load_policy=load_policy)
-    bp.Session(counts, policy, ledger=theirs_opened).release(bp.Histogram("age"), epsilon="0.1")
-    assert (ledger.spent, ledger.verify().problems, ledger.failures()) == (Fraction(3, 5), (), ())
-    tables = (
-        "SELECT table_name, column_name, data_type FROM information_schema.columns "
-        "WHERE table_schema = %s ORDER BY 1, 2"
-    )
-    fresh = postgres_server.name("New", plain=True)
-    PostgresLedger.create(postgres_server.url(ledger=fresh), budget=Fraction(1))
-    with postgres_server.connect() as connection:
-        old, new = (connection.execute(tables.encode(), (each,)).fetchall() for each in (name, fresh))
-    assert old == new
+def test_a_ledger_of_another_format_is_refused(postgres_server: Server, url: str) -> None:
+    opened(url)
+    postgres_server.execute(f"COMMENT ON SCHEMA {schema(url)} IS 'a ledger of blowfish-privacy, format 2'")
+    with pytest.raises(LedgerError, match="not a ledger of format 1, which this version reads"):
+        opened(url, None)
 
 
 def test_what_is_no_ledger(postgres_server: Server, url: str) -> None:

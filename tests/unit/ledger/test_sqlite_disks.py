@@ -66,7 +66,7 @@ def child(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(head) + textwrap.dedent(program), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         timeout=60,

@@ -139,13 +139,16 @@ def test_a_ledger_open_to_others_warns(tmp_path: Path, mode: int) -> None:
         make(tmp_path / "a.ledger")
 
 
-def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [0, 2])
+def test_another_format_is_refused(tmp_path: Path, number: int) -> None:
     ledger = make(tmp_path / "a.ledger")
     with sqlite3.connect(ledger.path) as connection:
-        connection.execute("PRAGMA user_version = 5")
+        connection.execute(f"PRAGMA user_version = {number}")
     connection.close()
-    with pytest.raises(LedgerError, match="format 5"):
-        make(ledger.path)
+    for open_it in (make, SqliteLedger.moved):
+        with pytest.raises(LedgerError, match=f"format {number}, and this version reads format 1") as caught:
+            open_it(ledger.path)
+        assert caught.value.hint == "use the version of blowfish-privacy that made it."
 
 
 def test_a_deleted_ledger_does_not_come_back(tmp_path: Path) -> None:

@@ -33,14 +33,12 @@ TAMPERED = {
     "all entries gone": "DELETE FROM entries",
     "an entry added": (
         "INSERT INTO entries SELECT 4, 'new', made, policy, epsilon, charged, rule, description, mechanism, detail, "
-        "chain, version, measure, loss FROM entries WHERE number = 3"
+        "chain, measure, loss FROM entries WHERE number = 3"
     ),
     "another class charged": """UPDATE entries SET loss = replace(loss, 'every', 'all') WHERE number = 2""",
     "a smaller loss": """UPDATE entries SET loss = '[]' WHERE number = 2""",
     "no loss": """UPDATE entries SET loss = '' WHERE number = 2""",
     "another measure": """UPDATE entries SET measure = 'rho' WHERE number = 2""",
-    "an older row": "UPDATE entries SET version = 1 WHERE number = 2",
-    "a newer row": "UPDATE entries SET version = 3 WHERE number = 2",
     "a document": "UPDATE documents SET text = 'z' WHERE number = 1",
     "a document and its hash": (
         "UPDATE documents SET text = 'z', "
