@@ -17,7 +17,6 @@ from blowfish_privacy.privacy.loss import Loss, classes_met
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.queries.query import looked_at
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.checks import describe
 from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
 from blowfish_privacy.release.run import content_key, may_be_paid
 from blowfish_privacy.release.spec import PlannedRelease, PolicyFile, Unplanned, release_words
@@ -104,12 +103,17 @@ class Batch:
 
 def open_session(file: PolicyFile, folder: Path, *, source: BitSource | None = None) -> Session:
     """Open the data and the ledger that a file names; paths are relative to ``folder``, ``source`` is for tests."""
-    if file.data is None:
-        raise SpecError("the file names no data.", hint="add data: table.csv.")
-    ledger = ledger_location(file, folder)
+    data, ledger = data_location(file, folder), ledger_location(file, folder)
     if ledger is None:
         raise SpecError("the file names no ledger.", hint="add ledger: table.ledger and budget: 1.0.")
-    return Session(located(file.data, folder), file.policy, budget=file.budget, ledger=ledger, source=source)
+    return Session(data, file.policy, budget=file.budget, ledger=ledger, source=source)
+
+
+def data_location(file: PolicyFile, folder: Path) -> Any:
+    """Find the data that a file names: an address, or a path relative to ``folder``."""
+    if file.data is None:
+        raise SpecError("the file names no data.", hint="add data: table.csv.")
+    return located(file.data, folder)
 
 
 def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
@@ -182,7 +186,7 @@ def plan_release(release: PlannedRelease, file: PolicyFile, ask: PublicNumbers, 
 
 def keyed(plan: Plan, file: PolicyFile) -> Plan:
     """Name a release by its content and data, so that running a file again finds what it released before."""
-    return replace(plan, key=content_key(file.data, plan.policy, describe(plan)))
+    return replace(plan, key=content_key(file.data, plan))
 
 
 def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[Entry]) -> None:

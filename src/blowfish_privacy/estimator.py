@@ -77,7 +77,9 @@ class KMeansEstimator(BaseEstimator):
             raise QueryError("epsilon is needed.", hint='KMeansEstimator(policy=policy, epsilon="0.5").')
         positive(self.epsilon, "epsilon", error=QueryError)
         (rows, width), names = _form(self, X)
-        policy = self._policy_for(width)
+        policy = self.policy
+        if not isinstance(policy, Policy):
+            raise PolicyError(f"a policy is needed, got {brief(policy)}.")
         domain = policy.domain
         _check_names(names, domain)
         if width != len(domain.names):
@@ -107,11 +109,6 @@ class KMeansEstimator(BaseEstimator):
         with _without_values():
             validate_data(self, X, reset=False, skip_check_array=True)
         return nearest_centre(table, self.cluster_centers_)
-
-    def _policy_for(self, width: int) -> Policy:
-        if not isinstance(self.policy, Policy):
-            raise PolicyError(f"a policy is needed, got {brief(self.policy)}.")
-        return self.policy
 
 
 def _form(estimator: KMeansEstimator, given: Any) -> tuple[tuple[int, int], list[str] | None]:

@@ -7,7 +7,7 @@ import weakref
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, overload
 from warnings import warn
 
 from blowfish_privacy import results
@@ -45,7 +45,7 @@ from blowfish_privacy.queries import (
 )
 from blowfish_privacy.queries.query import checked_groups, looked_at, split
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.checks import PolicyCheck, check_data, describe
+from blowfish_privacy.release.checks import PolicyCheck, check_data
 from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
 from blowfish_privacy.release.run import MADE_BEFORE, ReleaseRunner, SessionKeys, may_be_paid
 from blowfish_privacy.release.spending import Options, Spending
@@ -56,20 +56,10 @@ from blowfish_privacy.statements.card_page import Card
 # Releases for each value of public attributes, at the cost of the costliest group.
 
 
-class Releasing(Protocol):
-    """A session, as far as it matters here."""
-
-    policy: Policy
-
-    def release(self, query: Selected, **options: Any) -> Any:
-        """Release a query of groups."""
-        ...
-
-
 class Parallel:
     """Releases for groups of records that no secret pair meets two of: ``session.release(query.by(..))``, checked."""
 
-    def __init__(self, session: Releasing, attributes: tuple[str, ...]) -> None:
+    def __init__(self, session: Session, attributes: tuple[str, ...]) -> None:
         self._session, self._by = session, checked_groups(attributes)
         for name in self._by:
             _ = session.policy.domain[name]
@@ -206,7 +196,7 @@ class Session:
             sizes=sizes,
             name=name,
         )
-        return replace(plan, key=self.keys.choose(self.policy, describe(plan), key=key, new=new))
+        return replace(plan, key=self.keys.choose(plan, key=key, new=new))
 
     @overload
     def release(self, query: Histogram | Plan[Histogram], **options: Unpack[Options]) -> results.HistogramResult: ...

@@ -121,7 +121,12 @@ def test_a_retry_works_when_the_budget_is_used_up(open_ledger: Open) -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"loss": Loss.alike((EVERY,), Fraction(1, 5))}, {"policy": POLICIES["near"]}, {"description": "another"}],
+    [
+        {"loss": Loss.alike((EVERY,), Fraction(1, 5))},
+        {"policy": POLICIES["near"]},
+        {"description": "another"},
+        {"content": "another"},
+    ],
     ids=lambda changed: next(iter(changed)),
 )
 def test_a_key_is_for_one_request_only(open_ledger: Open, changed: dict[str, Any]) -> None:

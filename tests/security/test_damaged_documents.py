@@ -327,6 +327,6 @@ def test_what_is_meant_to_pass_passes(stop: type[BaseException]) -> None:
 )
 def test_the_damaged_detail_of_an_entry_is_an_error_of_the_ledger(detail: str) -> None:
     stored = StoredPolicy("hash", "{}")
-    entry = Entry(1, "key", "now", stored, Fraction(1), Fraction(1), "same", "words", "laplace", detail)
+    entry = Entry(1, "key", "now", stored, Fraction(1), Fraction(1), "same", "words", "", "laplace", detail)
     with pytest.raises(LedgerError):
         _ = entry.asked

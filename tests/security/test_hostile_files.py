@@ -25,8 +25,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning, DataError, SpecError
-from blowfish_privacy.ledger import SqliteLedger
-from blowfish_privacy.ledger.opening import create_ledger, open_ledger
+from blowfish_privacy.ledger import SqliteLedger, create_ledger, open_ledger
 from blowfish_privacy.release import spec
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.csv_tables import csv_table

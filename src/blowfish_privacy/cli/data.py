@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from blowfish_privacy import results
+from blowfish_privacy.batch import data_location
 from blowfish_privacy.cli.terminal import as_json, echo, file_argument, load_in_part, print_json, print_table, warn
-from blowfish_privacy.engines import located, open_engine
+from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release.checks import check_data
 from blowfish_privacy.results.synthetic import NOT_FOR_PUBLICATION
@@ -37,9 +38,7 @@ def data() -> None:
 def check(file: str, as_json: bool) -> int:  # noqa: FBT001
     """Count the rows that FILE's domain does not cover. The counts are exact: do not publish them."""
     loaded = load_in_part(file)
-    if loaded.data is None:
-        raise SpecError("the file names no data.", hint="add data: table.csv.")
-    checked = check_data(open_engine(located(loaded.data, Path(file).parent)), loaded.policy)
+    checked = check_data(open_engine(data_location(loaded, Path(file).parent)), loaded.policy)
     if as_json:
         print_json(data_check_view(checked))
     else:
@@ -63,14 +62,13 @@ def compare(file: str, document: str, as_json: bool) -> None:  # noqa: FBT001
     DOCUMENT is the .release.json file that the release wrote.
     """
     loaded = load_in_part(file)
-    if loaded.data is None:
-        raise SpecError("the file names no data.", hint="add data: table.csv.")
+    where = data_location(loaded, Path(file).parent)
     result = results.load(document)
     if not isinstance(result, results.SyntheticResult):
         raise SpecError(f"{document} holds no synthetic records.", hint="give the document of a synthetic release.")
     if result.release.policy.domain != loaded.policy.domain:
         raise SpecError(f"{document} was made for a different domain.")
-    engine = open_engine(located(loaded.data, Path(file).parent))
+    engine = open_engine(where)
     compared = compare_records(
         result.positions(), result.domain, lambda sets: engine.tables(loaded.policy.domain, sets)
     )

@@ -17,6 +17,7 @@ from blowfish_privacy.cli.terminal import (
     load_in_part,
     open_by_name,
     print_json,
+    print_problems,
     print_table,
 )
 from blowfish_privacy.errors import LedgerError, SpecError
@@ -25,6 +26,7 @@ from blowfish_privacy.privacy.measure import EPSILON, Budget
 from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.statements.ledger import (
     asked_in_words,
+    counted,
     failures,
     ledger_view,
     loss_view,
@@ -111,7 +113,7 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
         header,
         [
             [
-                *(e.number, e.made[:19], e.description, e.mechanism, e.policy.hash[:12]),
+                *(e.number, e.made[:19], e.label, e.mechanism, e.policy.hash[:12]),
                 *(
                     asked_in_words(e) if mixed else e.loss.measure.number(e.epsilon),
                     e.loss.measure.number(e.charged),
@@ -172,12 +174,9 @@ def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
     if as_json:
         print_json(verification_view(report))
     elif report.ok:
-        entries = f"{report.entries} {'entry' if report.entries == 1 else 'entries'}"
-        documents = f"{report.documents} document{'' if report.documents == 1 else 's'}"
-        echo(f"The ledger is sound: {entries} and {documents} add up.")
+        echo(f"The ledger is sound: {counted(report)} add up.")
     else:
-        for problem in report.problems:
-            echo(f"Problem: {problem}")
+        print_problems(report.problems)
     return 0 if report.ok else 5
 
 

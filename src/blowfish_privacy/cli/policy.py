@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from blowfish_privacy.statements.policy import name_only_after, pair_view, polic
 from blowfish_privacy.support.exact import rounded_up
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
+from blowfish_privacy.support.text import read_object
 
 
 @click.group()
@@ -116,18 +116,9 @@ def explain(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # 
         echo(explain_pair(loaded, first, second))
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("duplicate key")
-    return dict(pairs)
-
-
 def record(text: str) -> dict[str, Any]:
     """Read a value given on the command line."""
-    try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
+    value = read_object(text)
+    if value is None:
         raise SpecError(f"{text!r} is not a value.", hint="""write it as JSON: '{"age": 30}'.""")
     return value

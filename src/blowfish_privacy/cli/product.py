@@ -21,6 +21,7 @@ from blowfish_privacy.cli.terminal import (
     load_in_part,
     open_by_name,
     print_json,
+    print_problems,
     read_document,
 )
 from blowfish_privacy.errors import BlowfishError, LedgerError, SpecError
@@ -28,7 +29,7 @@ from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release import document, reading, verification
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.release.verification import Product, Released, examine_product, read_product
+from blowfish_privacy.release.verification import Product, Published, Released, examine_product, read_product
 from blowfish_privacy.results import Result, from_text, load
 from blowfish_privacy.results.files import (
     DOCUMENT,
@@ -40,8 +41,9 @@ from blowfish_privacy.results.files import (
     stem_of,
 )
 from blowfish_privacy.results.pictures.figure import drawn_from, ending_of
-from blowfish_privacy.statements.card import make_card, to_readers
+from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import Card, card_view, is_card, is_card_view, markdown, page
+from blowfish_privacy.statements.ledger import counted
 from blowfish_privacy.statements.product import (
     loss_words,
     product_card,
@@ -336,18 +338,17 @@ def verify(release: str, out: str, as_json: bool) -> int:  # noqa: FBT001
     if names_product(release):
         return _verify_product(release, Path(out), as_json=as_json)
     text = read_document(release)
-    problems = verification.problems(text, Path(release).parent)
+    found = verification.examined(text, Path(release).parent)
+    sound = isinstance(found, Published)
     if as_json:
-        print_json({"ok": not problems, "problems": problems})
-    elif problems:
-        for problem in problems:
-            echo(f"Problem: {problem}")
+        print_json({"ok": sound, "problems": [] if sound else found})
+    elif sound:
+        echo(f"{release} is sound: {found.body['guarantee']['statement']}.")
+        for notice in reading.notices_of(found.parts):
+            echo(f"Notice: {notice.as_published}")
     else:
-        body = reading.parse(text)
-        echo(f"{release} is sound: {body['guarantee']['statement']}.")
-        for notice in to_readers([reading.read(body, part, Path(release).parent) for part in reading.parts_of(body)]):
-            echo(f"Notice: {notice}")
-    return _UNSOUND if problems else 0
+        print_problems(found)
+    return 0 if sound else _UNSOUND
 
 
 def _verify_product(argument: str, folder: Path, *, as_json: bool) -> int:
@@ -361,8 +362,7 @@ def _verify_product(argument: str, folder: Path, *, as_json: bool) -> int:
     if as_json:
         print_json(product_verification_view(product, beside.problems, beside.missing))
     elif problems:
-        for problem in problems:
-            echo(f"Problem: {problem}")
+        print_problems(problems)
     elif isinstance(product, Product):
         _say_sound(argument, product)
     else:
@@ -400,14 +400,12 @@ def _say_unused(argument: str, report: Report) -> None:
 
 
 def _say_sound(argument: str, product: Product) -> None:
-    entries = f"{product.report.entries} {'entry' if product.report.entries == 1 else 'entries'}"
-    documents = f"{product.documents} document{'' if product.documents == 1 else 's'}"
     proved = "add up to the balances" if product.adds_up else "are covered by the balances"
-    echo(f"{argument} is sound: {entries} and {documents}, whose losses {proved}.")
+    echo(f"{argument} is sound: {counted(product.report)}, whose losses {proved}.")
     for each in product.released:
         echo(f"  entry {each.entry.number}, {each.name}: {loss_words(each.entry.loss)}")
-        for notice in to_readers(each.parts):
-            echo(f"    Notice: {notice}")
+        for notice in reading.notices_of(each.parts):
+            echo(f"    Notice: {notice.as_published}")
     for entry in product.unreleased:
         echo(f"  entry {entry.number}: {loss_words(entry.loss)}; nothing was handed out for it, and it counts")
     echo(f"In all: {loss_words(product.lost)}, of a budget of {product.terms.kept}.")

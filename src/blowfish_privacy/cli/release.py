@@ -23,8 +23,8 @@ from blowfish_privacy.cli.terminal import (
     warnings_in_words,
 )
 from blowfish_privacy.engines import Engine, located, open_engine
-from blowfish_privacy.errors import BudgetError, DataError, LedgerError, SpecError
-from blowfish_privacy.ledger import Ledger
+from blowfish_privacy.errors import DataError, LedgerError, SpecError
+from blowfish_privacy.ledger import Ledger, OverBudgetError
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.release.plan import CautiousNumbers, Plan, PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile, Unplanned
@@ -179,8 +179,8 @@ def _tell(words: str) -> None:
 def _warn_of_budget(quote: Quote) -> None:
     try:
         quote.check("the releases cost")
-    except BudgetError as error:
-        warn(f"{error.message.partition(' Nothing was charged')[0]} blowfish release will refuse: {error.hint}")
+    except OverBudgetError as error:
+        warn(f"{error.shortage} blowfish release will refuse: {error.hint}")
 
 
 def _warn_of_notices(plans: Sequence[Plan]) -> None:

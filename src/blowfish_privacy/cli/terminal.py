@@ -224,6 +224,12 @@ def print_json(value: Any) -> None:
     echo(json_text(value))
 
 
+def print_problems(problems: Iterable[str]) -> None:
+    """List what a check found."""
+    for problem in problems:
+        echo(f"Problem: {problem}")
+
+
 def json_text(value: Any) -> str:
     """Write a result for a program: every character beyond ASCII is escaped, so that any terminal can show it."""
     return json.dumps(value, indent=2)

@@ -178,13 +178,20 @@ class Entry:
     charged: Fraction
     rule: str
     description: str
+    content: str
+    """Tells releases of the same description apart: the beginning of a hash of all that is asked, or nothing."""
     mechanism: str
     detail: str = "{}"
     chain: str = ""
     loss: Loss = NOTHING
 
     def __repr__(self) -> str:
-        return f"<Entry {self.number} of {self.made[:19]}: {self.description}; {self.loss.measure.words(self.charged)}>"
+        return f"<Entry {self.number} of {self.made[:19]}: {self.label}; {self.loss.measure.words(self.charged)}>"
+
+    @property
+    def label(self) -> str:
+        """What was released, as lists of entries show it."""
+        return labelled(self.description, self.content)
 
     @property
     def asked(self) -> Loss | None:
@@ -214,17 +221,21 @@ class Entry:
             *(self.loss.measure.name, write_loss(self.loss)),
             *(self.number, self.key, self.made, self.policy.hash, self.policy.canonical, self.policy.text),
             *(write_amount(self.epsilon), write_amount(self.charged), self.rule),
-            *(self.description, self.mechanism, self.detail),
+            *(self.description, self.content, self.mechanism, self.detail),
         )
 
     def repeats(self, other: Entry) -> bool:
         """Say whether another entry asks for the same release."""
-        return (self.policy.hash, self.epsilon, self.description, self.detail) == (
-            other.policy.hash,
-            other.epsilon,
-            other.description,
-            other.detail,
+        mine, theirs = (
+            (entry.policy.hash, entry.epsilon, entry.description, entry.content, entry.detail)
+            for entry in (self, other)
         )
+        return mine == theirs
+
+
+def labelled(description: str, content: str) -> str:
+    """Write a description together with what tells it from others that are worded alike."""
+    return f"{description} [{content}]" if content else description
 
 
 def asked_detail(loss: Loss) -> str:
@@ -324,6 +335,8 @@ class OverBudgetError(BudgetError):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.requested = self.remaining = Fraction(0)
+        self.shortage = message
+        """What is asked for, what is left, and how much that is too much."""
 
     @classmethod
     def of(
@@ -337,11 +350,12 @@ class OverBudgetError(BudgetError):
         else:
             lost = f"{pairs.words} have lost {brief(budget.amount - remaining)} of the budget of {budget.kept}"
             said = f"{lost}, and {what} {brief(requested)} on them"
+        shortage = f"{said}: {brief(requested - remaining)} too much."
         error = cls(
-            f"{said}: {brief(requested - remaining)} too much. Nothing was charged, and no value was read.",
+            f"{shortage} Nothing was charged, and no value was read.",
             hint=budget.left(remaining) if remaining > 0 else "the budget is used up.",
         )
-        error.requested, error.remaining = requested, remaining
+        error.requested, error.remaining, error.shortage = requested, remaining, shortage
         return error
 
     @property
@@ -352,7 +366,7 @@ class OverBudgetError(BudgetError):
     def within(self, where: str, line: int | None = None) -> OverBudgetError:
         error = type(self)(f"{where}: {self.message}", hint=self.hint)
         error.line = self.line if line is None else line
-        error.requested, error.remaining = self.requested, self.remaining
+        error.requested, error.remaining, error.shortage = self.requested, self.remaining, self.shortage
         return error
 
 

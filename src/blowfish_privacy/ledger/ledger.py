@@ -7,6 +7,7 @@ data contradicted what their policy states). A kind of storage supplies transact
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -14,11 +15,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.ledger.composition import PolicyCache, PolicyLoader, Price, Quote
-from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, asked_detail, in_words, lost, sha256
+from blowfish_privacy.ledger.entry import (
+    Account,
+    Document,
+    Entry,
+    Failure,
+    StoredPolicy,
+    asked_detail,
+    in_words,
+    lost,
+    sha256,
+)
 from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, RowsOf, own_losses, pair_loss
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import (
@@ -32,42 +43,11 @@ from blowfish_privacy.ledger.verification import (
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import stated_facts
 from blowfish_privacy.privacy.loss import EVERY, Loss
-from blowfish_privacy.privacy.measure import Budget, Measure
+from blowfish_privacy.privacy.measure import Budget, BudgetLike, Measure
 
 # Checking what a caller asks a ledger for, before anything is looked up.
 
 _LONGEST_KEY = 500
-
-
-def wanted_entry(
-    *,
-    loss: Loss,
-    policy: Policy,
-    policy_text: str,
-    key: str,
-    description: str,
-    mechanism: str,
-    measure: Measure,
-) -> Entry:
-    """Make the entry that a charge asks for; its number, time and price are filled in when it is made.
-
-    Its loss is that of the release, in the release's own measure, and its other amounts are in that of the ledger.
-    """
-    if not storable(key, "the key") or len(key) > _LONGEST_KEY:
-        raise LedgerError(f"the key must have 1 to {_LONGEST_KEY} characters.")
-    return Entry(
-        number=0,
-        key=key,
-        made="",
-        policy=StoredPolicy.of(policy, storable(policy_text, "the policy's text")),
-        epsilon=measure.converted(_checked(loss).largest, loss.measure),
-        charged=Fraction(0),
-        rule="",
-        description=storable(description, "the description"),
-        mechanism=storable(mechanism, "the mechanism"),
-        detail="{}" if loss.measure == measure else asked_detail(loss),
-        loss=loss,
-    )
 
 
 def _checked(loss: object) -> Loss:
@@ -97,7 +77,7 @@ def already_made(store: Store, wanted: Entry) -> Entry | None:
     made = store.entry(wanted.key)
     if made is not None and not made.repeats(wanted):
         raise LedgerError(
-            f"the key {wanted.key!r} was used for a different release: entry {made.number}, {made.description!r}, "
+            f"the key {wanted.key!r} was used for a different release: entry {made.number}, {made.label!r}, "
             f"{made.loss.measure.words(made.epsilon)}.",
             hint="a retry must ask for exactly the same; a new release needs a new key.",
         )
@@ -194,6 +174,8 @@ class Snapshot:
 
 Result = TypeVar("Result")
 Clock: TypeAlias = Callable[[], datetime]
+TIMEOUT = 60.0
+"""Seconds to wait for other writers."""
 
 
 class Ledger(ABC):
@@ -208,11 +190,66 @@ class Ledger(ABC):
     prove: DocumentReader | None = None
     """Works out what a document proves; :meth:`verify` then compares every document with its charge."""
 
-    def __init__(self, *, terms: Budget, load_policy: PolicyLoader | None, clock: Clock | None) -> None:
+    def __init__(
+        self, place: Any, terms: Budget, *, load_policy: PolicyLoader | None, timeout: float, clock: Clock | None
+    ) -> None:
         self.terms = terms
         """The budget with its measure, as it was stated when the ledger was made."""
+        self._place, self._timeout = place, timeout
         self._policies = PolicyCache(load_policy)
         self._clock = clock or system_clock
+
+    @classmethod
+    def create(
+        cls,
+        where: str | os.PathLike[str],
+        *,
+        budget: BudgetLike,
+        load_policy: PolicyLoader | None = None,
+        timeout: float = TIMEOUT,
+        clock: Clock | None = None,
+    ) -> Self:
+        """Make a ledger and open it; the options are those of :meth:`open`."""
+        place, terms = cls._located(where), Budget.read(budget, error=LedgerError)
+        cls._make(place, Account.opening(terms, write_time((clock or system_clock)())), timeout)
+        return cls.open(where, load_policy=load_policy, timeout=timeout, clock=clock)
+
+    @classmethod
+    def open(
+        cls,
+        where: str | os.PathLike[str],
+        *,
+        budget: BudgetLike | None = None,
+        load_policy: PolicyLoader | None = None,
+        timeout: float = TIMEOUT,
+        clock: Clock | None = None,
+    ) -> Self:
+        """Open an existing ledger; ``budget``, if given, must be the one it was made with.
+
+        ``load_policy`` reads policies back from the texts given with charges; pair losses and charges under other
+        policies than the first need it. Waiting for other writers ends after ``timeout`` seconds.
+        """
+        place = cls._located(where)
+        terms = None if budget is None else Budget.read(budget, error=LedgerError)
+        account = cls._inspect(place, timeout)
+        ledger = cls(place, account.terms, load_policy=load_policy, timeout=timeout, clock=clock)
+        check_same_budget(ledger.label, account.terms, terms)
+        return ledger
+
+    @classmethod
+    @abstractmethod
+    def _located(cls, where: str | os.PathLike[str]) -> Any:
+        """Find out where a path or an address leads, before anything is opened."""
+
+    @classmethod
+    @abstractmethod
+    def _make(cls, place: Any, account: Account, timeout: float) -> None:
+        """Make a ledger where there is none."""
+
+    @classmethod
+    @abstractmethod
+    def _inspect(cls, place: Any, timeout: float) -> Account:
+        """Read the account, once it is certain that this is a ledger of ours."""
 
     @property
     def budget(self) -> Fraction:
@@ -228,6 +265,14 @@ class Ledger(ABC):
     @abstractmethod
     def name(self) -> str:
         """What the ledger is called where it is kept."""
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, budget={self.terms.words})"
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Store]:
@@ -304,25 +349,52 @@ class Ledger(ABC):
         return Quote.of(price, asked, lost(balances, account.measure), account)
 
     def charge(
-        self, *, loss: Loss, policy: Policy, key: str, description: str, mechanism: str, policy_text: str = ""
+        self,
+        *,
+        loss: Loss,
+        policy: Policy,
+        key: str,
+        description: str,
+        mechanism: str,
+        content: str = "",
+        policy_text: str = "",
     ) -> Entry:
         """Charge a release; when this returns, the charge is durable.
 
         A loss in another measure than the budget's is converted, once its price is known; where that is impossible it
         is refused.
-        A second charge with the same key, policy, loss and description returns the first one and costs nothing.
-        ``policy_text`` is what ``load_policy`` can read the policy back from.
+        A second charge with the same key, policy, loss, description and content returns the first one and costs
+        nothing. ``content`` tells releases apart that are described in the same words; ``policy_text`` is what
+        ``load_policy`` can read the policy back from.
         """
-        wanted = wanted_entry(
-            loss=loss,
-            policy=policy,
-            policy_text=policy_text,
+        if not storable(key, "the key") or len(key) > _LONGEST_KEY:
+            raise LedgerError(f"the key must have 1 to {_LONGEST_KEY} characters.")
+        # The loss is in the release's own measure here, and all other amounts in that of the ledger.
+        wanted = Entry(
+            number=0,
             key=key,
-            description=description,
-            mechanism=mechanism,
-            measure=self.measure,
+            made="",
+            policy=StoredPolicy.of(policy, storable(policy_text, "the policy's text")),
+            epsilon=self.measure.converted(_checked(loss).largest, loss.measure),
+            charged=Fraction(0),
+            rule="",
+            description=storable(description, "the description"),
+            content=storable(content, "the content"),
+            mechanism=storable(mechanism, "the mechanism"),
+            detail="{}" if loss.measure == self.measure else asked_detail(loss),
+            loss=loss,
         )
-        return self._charge(wanted, policy)
+        self._policies.add(policy)
+        with self._reading() as store:
+            made, snapshot = already_made(store, wanted), Snapshot.of(store)
+            if made is not None and store.document(made.number) is not None:
+                # Nothing more will be read under it.
+                return made
+        # Finding the price may take seconds: not while others wait to write.
+        price = snapshot.price(self._policies, policy)
+        if made is not None:
+            return paid(made, wanted, price, self.measure)
+        return self._write(lambda store: already_made(store, wanted) or self._append(store, wanted, policy))
 
     def record(self, key: str, document_text: str) -> str:
         """Store the document of a charge and return what may be handed out: the document stored first, always."""
@@ -410,19 +482,6 @@ class Ledger(ABC):
     def policy(self, stored: StoredPolicy) -> Policy:
         """Read back a policy that is stored with an entry."""
         return self._policies.policy(stored)
-
-    def _charge(self, wanted: Entry, policy: Policy) -> Entry:
-        self._policies.add(policy)
-        with self._reading() as store:
-            made, snapshot = already_made(store, wanted), Snapshot.of(store)
-            if made is not None and store.document(made.number) is not None:
-                # Nothing more will be read under it.
-                return made
-        # Finding the price may take seconds: not while others wait to write.
-        price = snapshot.price(self._policies, policy)
-        if made is not None:
-            return paid(made, wanted, price, self.measure)
-        return self._write(lambda store: already_made(store, wanted) or self._append(store, wanted, policy))
 
     def _append(self, store: Store, wanted: Entry, policy: Policy) -> Entry:
         price, before = Snapshot.of(store).price(self._policies, policy), store.account()

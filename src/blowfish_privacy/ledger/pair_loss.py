@@ -23,18 +23,13 @@ Amount: TypeAlias = Fraction | float
 Record: TypeAlias = Mapping[str, object]
 
 
-class LossOfChange(Protocol):
-    """What a release loses at most on any change of some attributes."""
+@dataclass(frozen=True)
+class AnyChange:
+    """What is lost on any change of some attributes, at most."""
 
-    @property
-    def amount(self) -> Fraction:
-        """The loss."""
-        ...
-
-    @property
-    def pair(self) -> tuple[Record, Record] | None:
-        """Two values that lose as much, where they are known."""
-        ...
+    amount: Fraction
+    pair: tuple[Record, Record] | None = None
+    """Two records that lose as much, where they are known; they name what the release looks at."""
 
 
 class RowLoss(Protocol):
@@ -44,7 +39,7 @@ class RowLoss(Protocol):
         """Say what it loses on a pair; None if it cannot."""
         ...
 
-    def any_change(self, names: Collection[str]) -> LossOfChange | None:
+    def any_change(self, names: Collection[str]) -> AnyChange | None:
         """Say what it loses at most on two values that differ in some attributes; None if it cannot."""
         ...
 
@@ -75,7 +70,9 @@ class PairLoss:
     @cached_property
     def amount(self) -> Amount:
         """What was lost in all, in the measure of the ledger."""
-        return sum((_converted(self.measure, lost, own) for own, lost in self.losses), Fraction(0))
+        if any(lost == inf for _, lost in self.losses):
+            return inf
+        return sum((self.measure.converted(Fraction(lost), own) for own, lost in self.losses), Fraction(0))
 
     def epsilon(self, delta: Fraction) -> Amount:
         """Say which epsilon that means at a delta, by the order that suits it best."""
@@ -241,7 +238,3 @@ def _at(policy: Policy, cell: Cell, named: Record) -> Region:
     """Return the region of one value; attributes that are not named may have any."""
     positions = zip(policy.domain, cell, strict=True)
     return region_of(policy.domain, {name: Subset.of([at]) for name, at in positions if name in named})
-
-
-def _converted(measure: Measure, lost: Amount, own: Measure) -> Amount:
-    return lost if lost == inf else measure.converted(Fraction(lost), own)

@@ -15,11 +15,9 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError, brief
-from blowfish_privacy.ledger.composition import PolicyLoader
 from blowfish_privacy.ledger.entry import EXISTS, MISSING, Account
-from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
+from blowfish_privacy.ledger.ledger import Ledger
 from blowfish_privacy.ledger.store import FORMAT, Store, tables
-from blowfish_privacy.privacy.measure import Budget, BudgetLike
 from blowfish_privacy.support.postgresql import Address, driver, error_in_words
 
 if TYPE_CHECKING:
@@ -292,7 +290,7 @@ def inspect(connection: Connection[Any], name: str) -> Account:
         warnings.warn(
             f"the ledger {name!r} is open to every user of the database. Hint: revoke what was granted to PUBLIC.",
             BlowfishWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     connection.execute(f"SET LOCAL search_path = {quoted(name)}, pg_catalog".encode())
     return PostgresStore(connection).account()
@@ -312,9 +310,6 @@ def quoted(name: str) -> str:
 
 
 Result = TypeVar("Result")
-TIMEOUT = 60.0
-"""Seconds to wait for other writers."""
-
 _NAME = re.compile(r"(?!pg_)[A-Za-z_][A-Za-z0-9_-]{0,62}")
 _ATTEMPTS = 7
 _FIRST_PAUSE = 0.1
@@ -326,67 +321,40 @@ _SAME_KEY = "repeat with the same key: what was charged is not charged again."
 class PostgresLedger(Ledger):
     """A ledger in PostgreSQL; make it with :meth:`create`, open it with :meth:`open`."""
 
-    def __init__(
-        self,
-        address: Address,
-        terms: Budget,
-        *,
-        load_policy: PolicyLoader | None,
-        timeout: float,
-        clock: Clock | None,
-    ) -> None:
-        super().__init__(terms=terms, load_policy=load_policy, clock=clock)
-        self._address, self._timeout = address, timeout
+    @classmethod
+    def _located(cls, where: Any) -> Address:
+        """Split the address of a ledger into that of the database and the ledger's name."""
+        address = Address.parse(where, ours=("ledger",), error=LedgerError)
+        if not _NAME.fullmatch(name := _name(address)):
+            raise LedgerError(f"a ledger cannot be named {brief(name)}.", hint="use up to 63 letters, digits, _ and -.")
+        driver(LedgerError)
+        return address
 
     @classmethod
-    def create(
-        cls,
-        url: str,
-        *,
-        budget: BudgetLike,
-        load_policy: PolicyLoader | None = None,
-        timeout: float = TIMEOUT,
-        clock: Clock | None = None,
-    ) -> PostgresLedger:
-        """Make a ledger and open it; the options are those of :meth:`open`."""
-        address, name = _parsed(url)
-        terms = Budget.read(budget, error=LedgerError)
-        with _wording_errors(), _transaction(address, timeout) as connection:
+    def _make(cls, place: Address, account: Account, timeout: float) -> None:
+        with _wording_errors(), _transaction(place, timeout) as connection:
             check_durable(connection)
-            make(connection, name, Account.opening(terms, write_time((clock or system_clock)())))
-        return cls.open(url, load_policy=load_policy, timeout=timeout, clock=clock)
+            make(connection, _name(place), account)
 
     @classmethod
-    def open(
-        cls,
-        url: str,
-        *,
-        budget: BudgetLike | None = None,
-        load_policy: PolicyLoader | None = None,
-        timeout: float = TIMEOUT,
-        clock: Clock | None = None,
-    ) -> PostgresLedger:
-        """Open an existing ledger; see :meth:`SqliteLedger.open`."""
-        address, name = _parsed(url)
-        terms = None if budget is None else Budget.read(budget, error=LedgerError)
-        with _wording_errors(), _transaction(address, timeout) as connection:
+    def _inspect(cls, place: Address, timeout: float) -> Account:
+        with _wording_errors(), _transaction(place, timeout) as connection:
             check_durable(connection)
-            account = inspect(connection, name)
-        check_same_budget(f"the ledger {name!r}", account.terms, terms)
-        return cls(address, account.terms, load_policy=load_policy, timeout=timeout, clock=clock)
-
-    def __repr__(self) -> str:
-        return f"PostgresLedger({self.name!r}, budget={self.terms.words})"
+            return inspect(connection, _name(place))
 
     @property
     def name(self) -> str:
-        return self._address.options.get("ledger", DEFAULT_NAME)
+        return _name(self._place)
+
+    @property
+    def label(self) -> str:
+        return f"the ledger {self.name!r}"
 
     def admit(self, role: str) -> None:
         """Let a role of the database spend and read. It can neither change nor remove a row."""
         if role.strip().casefold() in ("public", "") or not role.isprintable():
             raise LedgerError("a ledger is opened to a role, not to everybody.", hint="name one role.")
-        with _wording_errors(), _transaction(self._address, self._timeout) as connection:
+        with _wording_errors(), _transaction(self._place, self._timeout) as connection:
             for statement in grants(quoted(self.name), quoted(role)):
                 connection.execute(statement.encode())
 
@@ -394,13 +362,13 @@ class PostgresLedger(Ledger):
     def _reading(self) -> Generator[Store]:
         with (
             _wording_errors(),
-            closing(_connect(self._address, self._timeout, isolation="repeatable read")) as connection,
+            closing(_connect(self._place, self._timeout, isolation="repeatable read")) as connection,
         ):
             yield self._store(connection)
 
     @contextmanager
     def _writing(self) -> Generator[Store]:
-        with _transaction(self._address, self._timeout) as connection:
+        with _transaction(self._place, self._timeout) as connection:
             check_durable(connection)
             store = self._store(connection)
             # Under this lock each statement sees what the last writer left.
@@ -425,14 +393,8 @@ class PostgresLedger(Ledger):
         return PostgresStore(connection)
 
 
-def _parsed(url: str) -> tuple[Address, str]:
-    """Split the address of a ledger into that of the database and the ledger's name."""
-    address = Address.parse(url, ours=("ledger",), error=LedgerError)
-    name = address.options.get("ledger", DEFAULT_NAME)
-    if not _NAME.fullmatch(name):
-        raise LedgerError(f"a ledger cannot be named {brief(name)}.", hint="use up to 63 letters, digits, _ and -.")
-    driver(LedgerError)
-    return address, name
+def _name(address: Address) -> str:
+    return address.options.get("ledger", DEFAULT_NAME)
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.ledger.composition import PolicyLoader
 from blowfish_privacy.ledger.entry import (
     DAMAGED,
     EXISTS,
@@ -28,10 +28,10 @@ from blowfish_privacy.ledger.entry import (
     Entry,
     Failure,
 )
-from blowfish_privacy.ledger.ledger import Clock, Ledger, check_same_budget, system_clock, write_time
+from blowfish_privacy.ledger.ledger import TIMEOUT, Ledger
 from blowfish_privacy.ledger.store import FORMAT, Store, tables
 from blowfish_privacy.ledger.verification import Rows, verify_rows
-from blowfish_privacy.privacy.measure import Budget, BudgetLike
+from blowfish_privacy.privacy.measure import Budget
 from blowfish_privacy.support.files import make_durable
 
 # Where the file of a ledger is: noticing a second path, a copy, a file put back.
@@ -178,9 +178,6 @@ class SqliteStore(Store):
 # The journal is SQLite's rollback journal: the locks are on the file itself, whatever it is called, and what is
 # committed is in the file. ``synchronous = EXTRA`` makes the removal of the journal durable too: a journal that comes
 # back after a power failure would undo a charge that was confirmed.
-
-TIMEOUT = 60.0
-"""Seconds to wait for other writers."""
 
 _WORDS = {
     sqlite3.SQLITE_BUSY: ("other processes kept the ledger locked for too long", "try again."),
@@ -489,53 +486,28 @@ def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
 class SqliteLedger(Ledger):
     """A ledger in one SQLite file; make it with :meth:`create`, open it with :meth:`open`."""
 
-    def __init__(
-        self, path: Path, terms: Budget, *, load_policy: PolicyLoader | None, timeout: float, clock: Clock | None
-    ) -> None:
-        super().__init__(terms=terms, load_policy=load_policy, clock=clock)
-        self.path = path
-        self.values_folder = path.with_name(f"{path.name}.values")
-        self._timeout = timeout
+    def __init__(self, place: Path, terms: Budget, **options: Any) -> None:
+        super().__init__(place, terms, **options)
+        self.path = place
+        self.values_folder = place.with_name(f"{place.name}.values")
 
     @classmethod
-    def create(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        budget: BudgetLike,
-        load_policy: PolicyLoader | None = None,
-        timeout: float = TIMEOUT,
-        clock: Clock | None = None,
-    ) -> SqliteLedger:
-        """Make a ledger and open it; the options are those of :meth:`open`."""
-        terms = Budget.read(budget, error=LedgerError)
-        resolved = _resolved(path)
-        with wording_sqlite_errors(resolved), wording_file_errors(resolved):
-            make(resolved, Account.opening(terms, write_time((clock or system_clock)())))
-        return cls.open(resolved, load_policy=load_policy, timeout=timeout, clock=clock)
+    def _located(cls, where: str | os.PathLike[str]) -> Path:
+        """Follow symbolic links: they name the same file in the same place."""
+        with wording_file_errors(Path(where)):
+            return Path(os.path.realpath(where))
 
     @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        budget: BudgetLike | None = None,
-        load_policy: PolicyLoader | None = None,
-        timeout: float = TIMEOUT,
-        clock: Clock | None = None,
-    ) -> SqliteLedger:
-        """Open an existing ledger; ``budget``, if given, must be the one it was made with.
+    def _make(cls, place: Path, account: Account, timeout: float) -> None:  # a new file is nobody else's
+        with wording_sqlite_errors(place), wording_file_errors(place):
+            make(place, account)
 
-        ``load_policy`` reads policies back from the texts given with charges; pair losses and charges under other
-        policies than the first need it. Waiting for other writers ends after ``timeout`` seconds.
-        """
-        resolved = _resolved(path)
-        terms = None if budget is None else Budget.read(budget, error=LedgerError)
-        with wording_sqlite_errors(resolved), wording_file_errors(resolved):
-            account = inspect(resolved, timeout)
-            _warn_if_open_to_others(resolved)
-        check_same_budget(resolved.name, account.terms, terms)
-        return cls(resolved, account.terms, load_policy=load_policy, timeout=timeout, clock=clock)
+    @classmethod
+    def _inspect(cls, place: Path, timeout: float) -> Account:
+        with wording_sqlite_errors(place), wording_file_errors(place):
+            account = inspect(place, timeout)
+            _warn_if_open_to_others(place)
+        return account
 
     @classmethod
     def moved(cls, path: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> SqliteLedger:
@@ -543,10 +515,10 @@ class SqliteLedger(Ledger):
 
         Only the custodian can know that no other copy or name of it is in use: two would spend the budget twice.
         """
-        resolved = _resolved(path)
-        with wording_sqlite_errors(resolved), wording_file_errors(resolved):
-            record_move(resolved, timeout)
-        return cls.open(resolved, timeout=timeout)
+        place = cls._located(path)
+        with wording_sqlite_errors(place), wording_file_errors(place):
+            record_move(place, timeout)
+        return cls.open(place, timeout=timeout)
 
     @property
     def name(self) -> str:
@@ -567,16 +539,10 @@ class SqliteLedger(Ledger):
             store.commit()
 
 
-def _resolved(path: str | os.PathLike[str]) -> Path:
-    """Follow symbolic links: they name the same file in the same place."""
-    with wording_file_errors(Path(path)):
-        return Path(os.path.realpath(path))
-
-
 def _warn_if_open_to_others(path: Path) -> None:
     if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
         warnings.warn(
             f"the ledger {path.name} is open to other users of this machine. Hint: chmod 600 it.",
             BlowfishWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

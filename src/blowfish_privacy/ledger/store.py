@@ -46,8 +46,8 @@ def tables(*, number: str, amount: str, identity: str = "", schema: str = "") ->
         "entries": f"""
             {key}, key text NOT NULL UNIQUE, made text NOT NULL, policy bigint NOT NULL REFERENCES {schema}policies,
             epsilon {amount} NOT NULL, charged {amount} NOT NULL, rule text NOT NULL, description text NOT NULL,
-            mechanism text NOT NULL, detail text NOT NULL, chain text NOT NULL, measure text NOT NULL,
-            loss text NOT NULL""",
+            content text NOT NULL, mechanism text NOT NULL, detail text NOT NULL, chain text NOT NULL,
+            measure text NOT NULL, loss text NOT NULL""",
         "documents": f"""
             {key}, {entry} UNIQUE, made text NOT NULL, text text NOT NULL, sha256 text NOT NULL, chain text NOT NULL""",
         "failures": f"{key}, {entry} UNIQUE, made text NOT NULL, chain text NOT NULL",
@@ -82,14 +82,15 @@ def entry_row(row: Entry) -> tuple[str | int, ...]:
     """Write an entry: its fields, then the hash, text and canonical form that identify its policy."""
     return (
         *(row.number, row.key, row.made, write_amount(row.epsilon), write_amount(row.charged), row.rule),
-        *(row.description, row.mechanism, row.detail, row.chain, row.loss.measure.name, write_loss(row.loss)),
+        *(row.description, row.content, row.mechanism, row.detail, row.chain),
+        *(row.loss.measure.name, write_loss(row.loss)),
         *(row.policy.hash, row.policy.text, row.policy.canonical),
     )
 
 
 def read_entry(row: Any) -> Entry:
     """Read an entry, joined with its policy."""
-    number, key, made, *rest = _typed(row, (int, *(str,) * 14))
+    number, key, made, *rest = _typed(row, (int, *(str,) * 15))
     policy = StoredPolicy(*rest[:3])
     epsilon, charged, *words, measure, loss = rest[3:]
     amounts = read_amount(epsilon), read_amount(charged)
@@ -126,7 +127,7 @@ def _typed(row: Any, types: tuple[type, ...]) -> Any:
 
 _ENTRIES = (
     "SELECT e.number, e.key, e.made, p.hash, p.canonical, p.text, e.epsilon, e.charged, e.rule, e.description, "
-    "e.mechanism, e.detail, e.chain, e.measure, e.loss "
+    "e.content, e.mechanism, e.detail, e.chain, e.measure, e.loss "
     "FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy"
 )
 _DOCUMENTS = "SELECT number, entry, made, text, sha256, chain FROM documents"
@@ -261,7 +262,7 @@ class Store(ABC):
         policy = row.policy.hash, row.policy.canonical, row.policy.text
         self._ask("INSERT INTO policies (hash, canonical, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", policy)
         self._ask(
-            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM policies "
+            "INSERT INTO entries SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM policies "
             "WHERE hash = ? AND text = ? AND canonical = ?",
             entry_row(row),
         )

@@ -117,7 +117,12 @@ def verify_rows(rows: Rows) -> Report:
         *_chain_problems("entry", rows.entries, first, account.entries, account.entries_head),
         *(problem for entry in rows.entries for problem in _entry_problems(entry, account)),
         *_chain_problems("document", rows.documents, first, account.documents, account.documents_head),
-        *_document_problems(rows.documents, numbers),
+        *(
+            f"the document of entry {document.entry} was changed: its hash does not match."
+            for document in rows.documents
+            if sha256(document.text) != document.sha256
+        ),
+        *_stray("document", rows.documents, numbers),
         *_chain_problems("failure", rows.failures, first, account.failures, account.failures_head),
         *_stray("failure", rows.failures, numbers),
     ]
@@ -216,13 +221,6 @@ def _entry_problems(entry: Entry, account: Account) -> Iterator[str]:
     else:
         if not right:
             yield f"entry {entry.number} does not count what was asked for."
-
-
-def _document_problems(documents: Sequence[Document], entries: Set[int]) -> Iterator[str]:
-    for document in documents:
-        if sha256(document.text) != document.sha256:
-            yield f"the document of entry {document.entry} was changed: its hash does not match."
-    yield from _stray("document", documents, entries)
 
 
 def _stray(what: str, rows: Sequence[Document | Failure], entries: Set[int]) -> Iterator[str]:

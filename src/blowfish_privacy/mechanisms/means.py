@@ -153,7 +153,7 @@ class MeanOffsets(Mechanism):
     def notices(self) -> list[str]:
         return self.notices_for("The number of records")
 
-    def notices_for(self, records: str) -> list[str]:
+    def notices_for(self, records: str, be: str = "will be") -> list[str]:
         if not self.count_scale:
             return []
         return [

@@ -173,6 +173,8 @@ class Mechanism(ABC):
         with task("Drawing noise"):
             return self.measure(counts, source)
 
+    moves: ClassVar[str | None] = None
+    """What a secret change moves, where that is something else than the query's answer."""
     drawn_in_pieces: ClassVar[bool] = False
     """Whether :meth:`pieces` needs less memory than :meth:`draw`."""
 
@@ -194,8 +196,8 @@ class Mechanism(ABC):
         """The drawbacks of this choice that a user has to know about."""
         return []
 
-    def notices_for(self, records: str) -> list[str]:
-        """Return the notices where ``records`` names the number of records that is meant."""
+    def notices_for(self, records: str, be: str = "will be") -> list[str]:
+        """Return the notices where ``records`` names the number of records that is meant; ``be`` says when."""
         return self.notices
 
     def for_free(self) -> str:

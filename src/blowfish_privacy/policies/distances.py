@@ -208,24 +208,40 @@ def is_name_only(exponent: float) -> bool:
     return exponent > log(MOST_TIMES)
 
 
-def name_only(pairs: Iterable[tuple[str, Hops, float, str]], after: str) -> Iterator[str]:
-    """Word which of these pairs are protected in name only: their steps, the exponent, and the factor in words."""
-    for pair, hops, exponent, factor in pairs:
-        if is_name_only(exponent):
-            apart = "a secret pair, but" if hops == 1 else f"{hops:,} steps apart, so"
-            yield (
-                f"{IN_NAME_ONLY}{pair[0].lower()}{pair[1:]} are {apart} the odds between them may change by a factor "
-                f"up to {factor} after {after}."
-            )
+@dataclass(frozen=True)
+class Far:
+    """Two values some steps apart, and how strongly they are protected."""
+
+    pair: str
+    hops: Hops
+    exponent: float
+    """The logarithm of the factor."""
+    factor: str | None
+    """The factor by which the odds between them may change, in words; None if nothing bounds it."""
 
 
-def presence_in_name_only(policy: Policy, exponent: float, factor: str, after: str) -> Iterator[str]:
-    """Say where whether a person is in the table is secret in name only, by the exponent of what is lost on that."""
+def name_only(
+    policy: Policy, presence: tuple[float, str], pairs: Iterable[Far], after: str, heading: str = IN_NAME_ONLY
+) -> Iterator[str]:
+    """Say what is protected in name only: whether a person is in the table, and pairs of values.
+
+    Of presence the exponent and the factor are given. Without a heading these are sentences of their own.
+    """
+    exponent, factor = presence
     if policy.size == "unknown" and is_name_only(exponent):
-        yield (
-            f"{IN_NAME_ONLY}whether a person is in the table is secret, but the odds of it may change by a factor "
-            f"up to {factor} after {after}."
-        )
+        present = "whether a person is in the table is secret, but the odds of it may change by a factor up to"
+        yield _headed(heading, f"{present} {factor} after {after}.")
+    for far in pairs:
+        if far.factor is None:
+            yield f"{far.pair} are {far.hops:,} secret steps apart, and some release protects them not at all."
+        elif is_name_only(far.exponent):
+            apart = "a secret pair, but" if far.hops == 1 else f"{far.hops:,} steps apart, so"
+            odds = f"the odds between them may change by a factor up to {far.factor} after {after}."
+            yield _headed(heading, f"{far.pair[0].lower()}{far.pair[1:]} are {apart} {odds}")
+
+
+def _headed(heading: str, sentence: str) -> str:
+    return f"{heading}{sentence}" if heading else f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def promised_in_name_only(
@@ -234,8 +250,8 @@ def promised_in_name_only(
     """Say which values a loss leaves protected in name only, because of its size or of the steps between them."""
     together = furthest_together(policy)
     far = [(pair, hops) for _, pair, hops in furthest(policy, least=1)] + ([] if together is None else [together])
-    pairs = ((pair, hops, exponent(hops), times(exponent(hops))) for pair, hops in far)
-    return (*presence_in_name_only(policy, exponent(1), times(exponent(1)), after), *name_only(pairs, after))
+    pairs = (Far(pair, hops, exponent(hops), times(exponent(hops))) for pair, hops in far)
+    return tuple(name_only(policy, (exponent(1), times(exponent(1))), pairs, after))
 
 
 def times(exponent: float) -> str:

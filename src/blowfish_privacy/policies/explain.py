@@ -10,6 +10,7 @@ from blowfish_privacy.domain import quoted
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies.distances import (
+    PairPromise,
     furthest,
     furthest_together,
     is_name_only,
@@ -48,24 +49,29 @@ def explain_policy(policy: Policy, name_only: Sequence[str] | None = None) -> st
 def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> str:
     """Say how well one value is protected from another."""
     found = pair_promise(policy, first, second)
+    return promise_words(policy, found, found.pair)
+
+
+def promise_words(policy: Policy, found: PairPromise, pair: str) -> str:
+    """Say what is promised about two values, which are called ``pair``."""
     if found.promised == "same":
-        return f"{found.pair} are the same value."
+        return f"{pair} are the same value."
     if found.promised == "unproved":
         return (
-            f"No promise is made for {found.pair}, though secret pairs lead from the one to the other: by the known "
+            f"No promise is made for {pair}, though secret pairs lead from the one to the other: by the known "
             "facts nobody can have one of them, or it is not proved that steps add up. A release may show exactly "
             "which of the two a person is."
         )
     if found.promised == "nothing":
         return (
-            f"{found.pair} are not protected from each other at all: no chain of secret pairs connects them, "
+            f"{pair} are not protected from each other at all: no chain of secret pairs connects them, "
             "so a release may show exactly which of the two a person is."
         )
     if found.promised == "tables":
-        return f"{found.pair} are {found.apart}. {_with_facts(policy)}"
+        return f"{pair} are {found.apart}. {_with_facts(policy)}"
     whose = "The odds of an attacker who knows the facts" if policy.known else "An attacker's odds"
     weak = " At eps = 1 they are protected in name only." if is_name_only(found.hops) else ""
-    return f"{found.pair} are {found.apart}. {whose} between them change by at most {factors(found.hops)}.{weak}"
+    return f"{pair} are {found.apart}. {whose} between them change by at most {factors(found.hops)}.{weak}"
 
 
 def not_protected(policy: Policy, name_only: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -66,9 +66,15 @@ class Certificate:
     @property
     def statement(self) -> str:
         """The guarantee in one line; its amount has four digits, and is never less than what is lost."""
+        return (
+            self.promise if self.amount else f"{self.promise}: no secret pair that remains possible changes this answer"
+        )
+
+    @property
+    def promise(self) -> str:
+        """The guarantee in a few words, without the reason where nothing is lost."""
         if self.amount == 0:
-            left = "no secret pair that remains possible changes this answer"
-            return f"0-loss under Blowfish policy {self.policy_hash[:12]}: {left}"
+            return f"0-loss under Blowfish policy {self.policy_hash[:12]}"
         bounded = " (which is bounded differential privacy)" if self.differential_privacy else ""
         if self.loss.measure is RHO:
             bounded = " (which is bounded zero-concentrated differential privacy)" if self.differential_privacy else ""

@@ -155,20 +155,24 @@ def _read_back(section: str) -> str:
         return spec.policy_from_section(json.loads(section)).hash
 
 
-def describe(plan: Plan) -> str:
-    """Name a release in the ledger, so that a key can never be used again for another one."""
+def content_of(plan: Plan) -> str:
+    """Hash all that a release is made of, so that its key can never be used again for another one."""
     domain = spec.policy_to_section(plan.policy)["domain"]
     mechanisms = [part.mechanism.to_document() for part in plan.parts.values()] or plan.mechanism.to_document()
     described = [plan.asked(), mechanisms, domain]
     if plan.parts and len(plan.parts) < sum(1 for _ in plan.selection.groups(plan.policy.domain)):
         described.append(sorted(plan.parts))
-    digest = sha256(json.dumps(described).encode()).hexdigest()[:12]
-    return f"{title(plan.name, plan.query, plan.selection)} [{digest}]"
+    return sha256(json.dumps(described).encode()).hexdigest()[:12]
 
 
 def title(name: str, query: Query, selection: Selection) -> str:
-    """Begin the description of a release: what can be said before it is planned."""
+    """Describe a release in the ledger: what can be said before it is planned."""
     return f"{name}: {query.keyword} of {query.subject}{selected(selection)}"
+
+
+def asked_in_words(query: Query, selection: Selection) -> str:
+    """Say what is asked, as people call it."""
+    return f"{query.noun} of {query.subject}{selected(selection)}"
 
 
 def selected(selection: Selection) -> str:

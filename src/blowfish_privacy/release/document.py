@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self, TypeAlias
@@ -181,33 +181,57 @@ def _hash(path: Path) -> str:
 
 # What must not be overlooked in a release: what has no noise, what weights cost, and groups published exactly.
 
-NO_NOISE = "NO NOISE"
 _LISTED = 10
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What must not be overlooked in a release, worded for those who plan it and for those who read it."""
+
+    planned: str
+    published: str
+    exact: bool = False
+    """Whether it is about numbers without noise."""
+    groups: str = ""
+    """The groups that it is about, in words; empty if it is about all."""
+
+    @property
+    def as_planned(self) -> str:
+        """What plans and documents say."""
+        return self._headed(self.planned)
+
+    @property
+    def as_published(self) -> str:
+        """What is said of a release that was published."""
+        return self._headed(self.published)
+
+    def _headed(self, words: str) -> str:
+        return f"NO NOISE{self.groups}: {words}" if self.exact else words
 
 
 def notices(plan: Plan) -> list[str]:
     """Say loudly what must not be overlooked, in any group."""
-    return [*planned_exactly(plan), *own_notices(plan)]
+    return [notice.as_planned for notice in (*planned_exactly(plan), *own_notices(plan))]
 
 
-def own_notices(plan: Plan) -> list[str]:
-    """Say the same of a plan, or of the costliest of its groups, as documents do: each group has its own there."""
-    said: list[str] = []
+def own_notices(plan: Plan) -> list[Notice]:
+    """Find the same for a plan, or for the costliest of its groups, as documents do: each group has its own there."""
+    found: list[Notice] = []
     if plan.amount == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
-        said.append(
-            "NO NOISE: no secret pair that the known facts leave possible changes this answer, so it will be "
-            "published exactly. It may tell any other values apart."
-        )
+        why = "no secret pair that the known facts leave possible changes this answer, so it"
+        exactly = "published exactly. It may tell any other values apart."
+        found.append(Notice(f"{why} will be {exactly}", f"{why} is {exactly}", exact=True))
     elif plan.amount == 0:
         attributes = ", ".join(map(quoted, plan.query.attributes))
-        said.append(
-            f"NO NOISE: under this policy nothing in this answer about {attributes} is secret, so it will be "
-            "published exactly. If that is not what you want, change the policy."
-        )
+        why = f"under this policy nothing in this answer about {attributes} is secret, so it"
+        change = "If that is not what you want, change the policy."
+        found.append(Notice(f"{why} will be published exactly. {change}", f"{why} is published exactly.", exact=True))
     selection = plan.selection
     which = "in each group" if selection.by else "that are selected"
     records = f"The number of records {which}" if selection else "The number of records"
-    said += [*plan.mechanism.notices_for(records), *_weights(plan)]
+    own = (plan.mechanism.notices_for(records, be) for be in ("will be", "is"))
+    found += (Notice(planned, published) for planned, published in zip(*own, strict=True))
+    said = [*_weights(plan)]
     if plan.amount and crosses(plan.policy):
         said.append(
             "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
@@ -215,7 +239,7 @@ def own_notices(plan: Plan) -> list[str]:
         )
     if not plan.certificate.sensitivity.exact:
         said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
-    return said
+    return [*found, *(Notice(each, each) for each in said)]
 
 
 def _weights(plan: Plan) -> Iterator[str]:
@@ -233,32 +257,31 @@ def _weights(plan: Plan) -> Iterator[str]:
         yield f"Weights reach {largest}, so the noise is {times} times that of an answer without weights. {less}"
 
 
-def planned_exactly(plan: Plan) -> list[str]:
-    """Say which groups of a plan will be published exactly, where others will not."""
+def planned_exactly(plan: Plan) -> list[Notice]:
+    """Find which groups of a plan will be published exactly, where others will not."""
     if not plan.parts or not plan.amount:
         return []
     by = plan.policy.domain.project(plan.selection.by)
-    said = of_groups((by.say(cell), part.notices) for cell, part in plan.parts.items())
-    return [notice for notice in said if notice.startswith(NO_NOISE)]
+    found = of_groups((by.say(cell), own_notices(part)) for cell, part in plan.parts.items())
+    return [notice for notice in found if notice.exact]
 
 
-def of_groups(said: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
-    """Say of some groups only that they have no noise; what else is said is said of the release."""
-    every, by_notice = 0, dict[str, list[str]]()
-    for group, notices in said:
+def of_groups(found: Iterable[tuple[str, Iterable[Notice]]]) -> list[Notice]:
+    """Name the groups that have no noise where others have; what else is said is said of the release."""
+    every, by_notice = 0, dict[Notice, list[str]]()
+    for group, notices in found:
         every += 1
         for notice in notices:
             by_notice.setdefault(notice, []).append(group)
     return [
-        _named(notice, groups) if notice.startswith(NO_NOISE) and len(groups) < every else notice
+        replace(notice, groups=_named(groups)) if notice.exact and len(groups) < every else notice
         for notice, groups in by_notice.items()
     ]
 
 
-def _named(notice: str, groups: Sequence[str]) -> str:
+def _named(groups: Sequence[str]) -> str:
     more = len(groups) - _LISTED
-    listed = "; ".join(groups[:_LISTED]) + (f"; and {more:,} more groups" if more > 0 else "")
-    return f"{NO_NOISE} for {listed}{notice.removeprefix(NO_NOISE)}"
+    return f" for {'; '.join(groups[:_LISTED])}" + (f"; and {more:,} more groups" if more > 0 else "")
 
 
 # Public totals of a release: which ones its document publishes, and all that its estimates meet.
@@ -359,7 +382,7 @@ def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int
         },
         "policy": spec.policy_to_section(plan.policy),
         "post_processing": [],
-        "notices": [*own_notices(plan), *([] if source.private else [PREDICTABLE])],
+        "notices": [*(each.as_planned for each in own_notices(plan)), *([] if source.private else [PREDICTABLE])],
         "randomness": source.kind,
         "package": {"name": PACKAGE, "version": __version__},
         "time": time,

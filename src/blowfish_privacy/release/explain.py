@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import isclose
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,13 +25,10 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.privacy.sensitivity import Norm, Records
 from blowfish_privacy.queries.query import Pattern, joined
 from blowfish_privacy.release import document
-from blowfish_privacy.release.losses import any_change, full_domain
+from blowfish_privacy.release.losses import any_change, attributes_seen, full_domain, in_name_only
+from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.support.exact import about, rounded_up
-
-if TYPE_CHECKING:
-    from blowfish_privacy.release.plan import Plan
-
 
 # How wrong the estimates that are shown will be: public totals, which they meet, take away a part of the noise.
 
@@ -102,8 +99,6 @@ def rival_of(plan: Plan) -> Plan | None:
 
 
 def _planned(plan: Plan) -> Plan | None:
-    from blowfish_privacy.release.plan import make_plan
-
     secret = plan.policy.size == "unknown"
     options: dict[str, Any] = {"size": plan.policy.size, "rows_per_person": plan.policy.rows_per_person}
     usual = Policy(plan.policy.domain, secrets=AddRemove() if secret else FullDomain(), **options)
@@ -273,30 +268,18 @@ def _cost(plan: Plan) -> Iterator[str]:
     yield f"Cost: {cost}. Guarantee: {plan.certificate.statement}{usual}."
     if plan.rho:
         yield from _steps(plan)
-    yield from _name_only(plan)
-
-
-def _name_only(plan: Plan) -> Iterator[str]:
-    from blowfish_privacy.release.losses import in_name_only
-
     yield from in_name_only(plan)
 
 
 def most_steps(plan: Plan) -> int:
     """Count the secret steps between the values furthest apart of what a release looks at."""
-    together = furthest_apart(plan.policy, _seen(plan))
+    together = furthest_apart(plan.policy, attributes_seen(plan))
     return max(_steps_alone(plan), 0 if together is None else int(together[2]))
 
 
 def _steps_alone(plan: Plan) -> int:
     """Count the secret steps between values that differ in a single attribute of those that a release looks at."""
-    return int(max((hops for *_, hops in furthest(plan.policy, _seen(plan), least=1)), default=0))
-
-
-def _seen(plan: Plan) -> tuple[str, ...] | None:
-    from blowfish_privacy.release.losses import attributes_seen
-
-    return attributes_seen(plan)
+    return int(max((hops for *_, hops in furthest(plan.policy, attributes_seen(plan), least=1)), default=0))
 
 
 def _steps(plan: Plan) -> Iterator[str]:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
 from math import inf
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning
@@ -20,14 +20,16 @@ from blowfish_privacy.graphs import FullDomain, PerAttribute, Public, Secrets
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.ledger import Entry, Ledger
+from blowfish_privacy.ledger.pair_loss import AnyChange
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import (
+    IN_NAME_ONLY,
+    Far,
     furthest,
     furthest_together,
     name_only,
     pair_words,
-    presence_in_name_only,
 )
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import PRESENCE, Loss, changing, one_attribute_at_a_time
@@ -40,15 +42,6 @@ from blowfish_privacy.release.reading import DAMAGE, Release, parse
 from blowfish_privacy.release.spec import check_query
 
 _MOST_PAIRS = 10_000
-
-
-@dataclass(frozen=True)
-class AnyChange:
-    """What is lost on any change of some attributes, at most."""
-
-    amount: Fraction
-    pair: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
-    """Two records that lose as much, where they are known; they name what the release looks at."""
 
 
 def any_change(
@@ -265,12 +258,12 @@ def weakest(made: Made) -> list[FarApart]:
     return [*_alone_apart(made, names, least=1), *([] if together is None else [together])]
 
 
-def in_name_only(made: Made, after: str = "this release") -> Iterator[str]:
+def in_name_only(made: Made, after: str = "this release", heading: str = IN_NAME_ONLY) -> Iterator[str]:
     """Say which values a release protects in name only."""
     loss = made.certificate.loss
     presence = Strength(loss.measure, loss.on(PRESENCE))
-    yield from presence_in_name_only(made.policy, presence.exponent(), presence.factor(), after)
-    yield from name_only(((each.pair, each.hops, each.exponent, each.factor) for each in weakest(made)), after)
+    far = (Far(each.pair, each.hops, each.exponent, each.factor) for each in weakest(made))
+    return name_only(made.policy, (presence.exponent(), presence.factor()), far, after, heading)
 
 
 def lost_on(policy: Policy, loss: Loss, domain: Domain) -> Strength:

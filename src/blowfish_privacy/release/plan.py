@@ -88,7 +88,13 @@ class PublicNumbers:
     ) -> None:
         self._policy, self._engine, self._told = policy, engine, told
         self._asked: dict[tuple[str, ...], PublicSizes] = {}
-        self._missed: set[str] = set()
+        self._said: set[str] = set()
+
+    def _say(self, words: str) -> None:
+        """Say something once."""
+        if words not in self._said:
+            self._said.add(words)
+            self._told(words)
 
     def records(self, asked: Asked) -> int | None:
         """Return the number of records, where a plan needs it."""
@@ -105,13 +111,13 @@ class PublicNumbers:
         if names and names not in self._asked:
             (table,) = self._engine().counts(self._policy.domain, [names])
             self._asked[names] = PublicSizes(self._policy.domain.project(names), table)
-            self._told(f"Asked the data for the numbers of records by {', '.join(names)} alone, which are public here.")
+            self._say(f"Asked the data for the numbers of records by {', '.join(names)} alone, which are public here.")
         return self._asked.get(names)
 
     @cached_property
     def _rows(self) -> int:
         rows = self._engine().rows()
-        self._told(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
+        self._say(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
         return rows
 
 
@@ -131,9 +137,7 @@ class CautiousNumbers(PublicNumbers):
             # It waits for the user, who can let it be asked.
             raise
         except DataError as error:
-            if error.message not in self._missed:
-                self._missed.add(error.message)
-                self._told(f"Planned without the number of records: {error.message}")
+            self._say(f"Planned without the number of records: {error.message}")
             return None
 
 
@@ -387,16 +391,22 @@ class Plan(Generic[Asks]):
         return plain_error(self)
 
     def typical_errors(self) -> dict[str, float]:
-        """Say how wrong a random range or rectangle typically is, on public shapes; empty but for ordered data."""
-        from blowfish_privacy.release.plan import typical_errors
+        """Say how wrong a random range or rectangle typically is, on public shapes; empty but for ordered data.
 
-        return typical_errors(self)
+        They are simulated on synthetic shapes with as many records; nothing is read.
+        """
+        if self.records is None or not self.amount:
+            return {}
+        if isinstance(self.mechanism, GridFamily):
+            return grids.typical_errors(self.mechanism, self.records)
+        return ordered.typical_errors(self.mechanism, self.records) if isinstance(self.mechanism, OrderedFamily) else {}
 
     def typical_ratios(self) -> dict[str, float]:
         """Say how much larger clusters' squared distances typically are, on public points; empty but for clusters."""
-        from blowfish_privacy.release.plan import typical_ratios
-
-        return typical_ratios(self)
+        if not isinstance(self.mechanism, Synopsis) or not self.records or not self.amount:
+            return {}
+        with task("Simulating on public synthetic points"):
+            return clusters.typical_ratios(self.mechanism, getattr(self.query, "k", 1), self.records)
 
     @property
     def notices(self) -> list[str]:
@@ -406,11 +416,11 @@ class Plan(Generic[Asks]):
         return notices(self)
 
     def __repr__(self) -> str:
-        from blowfish_privacy.release.checks import selected
+        from blowfish_privacy.release.checks import asked_in_words
 
         lost, error = self.certificate.loss.measure.words(self.amount), self.expected_error()
         how = f"{self.certificate.mechanism}, {lost}" if self.amount else "exact, without noise"
-        asked = f"{self.query.noun} of {self.query.subject}{selected(self.selection)}"
+        asked = asked_in_words(self.query, self.selection)
         return f"<Plan {self.name!r}: {asked}; {how}; typical error {shown(error.rmse, error)}>"
 
     def explain(self) -> str:
@@ -470,23 +480,3 @@ def plan_population(
     certificate = population.certificate(chosen.mechanism.certify(population.policy))
     labels["errors"] = chosen.errors
     return Plan(query, population.whole, chosen.mechanism, certificate, records, population, **labels)
-
-
-# Errors that depend on the data, simulated for a plan on public synthetic data; nothing is read.
-
-
-def typical_errors(plan: Plan) -> dict[str, float]:
-    """Say how wrong a random range or rectangle that is shown typically is, on shapes with as many records."""
-    if plan.records is None or not plan.amount:
-        return {}
-    if isinstance(plan.mechanism, GridFamily):
-        return grids.typical_errors(plan.mechanism, plan.records)
-    return ordered.typical_errors(plan.mechanism, plan.records) if isinstance(plan.mechanism, OrderedFamily) else {}
-
-
-def typical_ratios(plan: Plan) -> dict[str, float]:
-    """Say how much larger private clusters' squared distances typically are, on about as many points."""
-    if not isinstance(plan.mechanism, Synopsis) or not plan.records or not plan.amount:
-        return {}
-    with task("Simulating on public synthetic points"):
-        return clusters.typical_ratios(plan.mechanism, getattr(plan.query, "k", 1), plan.records)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +22,17 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import read_asked, split
 from blowfish_privacy.release import document, spec
-from blowfish_privacy.release.document import FORMAT, VERSION, KeptValues, of_groups
+from blowfish_privacy.release.document import FORMAT, PREDICTABLE, VERSION, KeptValues, Notice, of_groups
 from blowfish_privacy.release.groups import OF_A_PART, label
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.spec import check_query
+from blowfish_privacy.support.text import read_object
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """What reading a document may raise where a part of it is missing or has the wrong form."""
+
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,21 +76,12 @@ class Release:
 
 def parse(text: str) -> dict[str, Any]:
     """Read the text of a document."""
-    try:
-        body = json.loads(text, object_pairs_hook=_without_duplicates)
-    except (ValueError, RecursionError, TypeError):
-        body = None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
+    body = read_object(text)
+    if body is None or body.get("format") != FORMAT:
         raise SpecError("this is not a release document.", hint="give the .release.json file that a release wrote.")
     if type(body.get("version")) is not int or body["version"] != VERSION:
         raise SpecError(f"this document has a different version; this package reads version {VERSION}.")
     return body
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("duplicate key")
-    return dict(pairs)
 
 
 def read(body: dict[str, Any], part: dict[str, Any] | None = None, folder: Path | None = None) -> Release:
@@ -95,17 +89,17 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None, folder: Path 
 
     Values that are in a file of their own are looked for in the folder.
     """
-    try:
-        return _read(body, part, folder)
-    except DAMAGE:
-        pass
-    raise SpecError("the document is damaged: a part is missing or has the wrong form.")
+    return _undamaged(_read, body, part, folder)
 
 
 def read_proof(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
     """Rebuild what a document proves, or one part of it, without its values."""
+    return _undamaged(_without_values, body, part)
+
+
+def _undamaged(rebuild: Callable[..., Made], *arguments: Any) -> Made:
     try:
-        return _without_values(body, part)
+        return rebuild(*arguments)
     except DAMAGE:
         pass
     raise SpecError("the document is damaged: a part is missing or has the wrong form.")
@@ -208,18 +202,16 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     )
     if not parts or not whole or not all(isinstance(part["value"], list) for part in parts):
         raise SpecError("the document is damaged: its groups have the wrong form.")
-    try:
-        _check_form(body)
-    except DAMAGE:
-        whole = False
-    if not whole:
-        raise SpecError("the document is damaged: a part is missing or has the wrong form.")
+    _undamaged(_check_form, body)
     return list(parts)
 
 
-def notices_of(releases: Sequence[Release]) -> list[str]:
-    """Return what documents say must not be overlooked, of the release or of its groups."""
-    return sorted({*of_groups((_group(each.group), map(str, each.body["notices"])) for each in releases)})
+def notices_of(releases: Sequence[Release]) -> list[Notice]:
+    """Return what must not be overlooked in a release or its groups, as their documents say too."""
+    found = of_groups((_group(each.group), document.own_notices(each.plan())) for each in releases)
+    if any(PREDICTABLE in each.body["notices"] for each in releases):
+        found.append(Notice(PREDICTABLE, PREDICTABLE))
+    return sorted(found, key=lambda notice: notice.as_planned)
 
 
 def _group(values: Mapping[str, object]) -> str:

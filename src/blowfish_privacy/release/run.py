@@ -26,6 +26,7 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.engines import Engine, check_countable
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError
 from blowfish_privacy.ledger import Entry, Ledger
+from blowfish_privacy.ledger.entry import labelled
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
@@ -49,29 +50,24 @@ MADE_BEFORE = (
 )
 
 
-def content_key(data: str | None, policy: Policy, description: str) -> str:
+def content_key(data: str | None, plan: Plan) -> str:
     """Name a release by its content and its data, so that asking again finds what was released before.
 
-    ``description`` covers the name, the query, the mechanism with its scales, and the domain in its order. Data are
-    known by their path or address alone: a key is published, so no value may have a part in it. Tables in memory have
-    no name; they are the table that the ledger is kept for.
+    The content is the name, the query, the mechanism with its scales, and the domain in its order. Data are known by
+    their path or address alone: a key is published, so no value may have a part in it. Tables in memory have no name;
+    they are the table that the ledger is kept for.
     """
     kind = "memory" if data is None else "file"
-    return f"{kind}-{sha256(f'{data} {policy.hash} {description}'.encode()).hexdigest()[:32]}"
+    label = labelled(title(plan.name, plan.query, plan.selection), checks.content_of(plan))
+    return f"{kind}-{sha256(f'{data} {plan.policy.hash} {label}'.encode()).hexdigest()[:32]}"
 
 
 def may_be_paid(entries: Iterable[Entry], policy: Policy, *, name: str, query: Asked, amount: Fraction) -> bool:
     """Say whether one of the charges may be that of a release which is not planned yet; its plan will tell."""
-    start = f"{title(name, *split(query))} ["
-    return any(
-        _as_much(entry, amount) and entry.policy.hash == policy.hash and entry.description.startswith(start)
-        for entry in entries
-    )
-
-
-def _as_much(entry: Entry, amount: Fraction) -> bool:
-    """Say whether an entry was charged an amount; Laplace noise in place of Gaussian may cost a little less."""
-    return entry.epsilon == amount if entry.loss.measure is EPSILON else entry.epsilon <= amount
+    described = title(name, *split(query))
+    alike = (each for each in entries if each.policy.hash == policy.hash and each.description == described)
+    # Laplace noise in place of Gaussian may cost a little less.
+    return any(each.epsilon == amount if each.loss.measure is EPSILON else each.epsilon <= amount for each in alike)
 
 
 class SessionKeys:
@@ -81,13 +77,13 @@ class SessionKeys:
         self._data = str(data) if isinstance(data, str | Path) else None
         self._released: dict[str, bool] = {}
 
-    def choose(self, policy: Policy, description: str, *, key: str | None, new: bool) -> str:
+    def choose(self, plan: Plan, *, key: str | None, new: bool) -> str:
         """Take the key that was given, a new one if a new release is asked for, or the one of the content."""
         if new and key is not None:
             raise QueryError("a key names one release, and new=True asks for another.", hint="give one of the two.")
         if new or key is not None:
             return uuid4().hex if key is None else key
-        made = content_key(self._data, policy, description)
+        made = content_key(self._data, plan)
         self._released.setdefault(made, False)
         return made
 
@@ -244,7 +240,8 @@ class ReleaseRunner:
             loss=plan.certificate.loss,
             policy=self.policy,
             key=plan.key,
-            description=checks.describe(plan),
+            description=title(plan.name, plan.query, plan.selection),
+            content=checks.content_of(plan),
             mechanism=plan.certificate.mechanism if plan.amount else NO_MECHANISM,
             policy_text=self.policy_text,
         )

@@ -19,7 +19,7 @@ import numpy as np
 
 from blowfish_privacy.errors import BlowfishError, LedgerError, SpecError
 from blowfish_privacy.ledger import Entry, Ledger, Report
-from blowfish_privacy.ledger.composition import Price, price, rounded
+from blowfish_privacy.ledger.composition import PolicyCache, rounded
 from blowfish_privacy.ledger.verification import Proof, Rows
 from blowfish_privacy.noise import SystemSource
 from blowfish_privacy.policies import Policy
@@ -49,31 +49,63 @@ def proof_of(text: str) -> Proof:
     return Proof(plan.policy, plan.certificate.loss, body.get("ledger"))
 
 
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A document in which nothing is wrong, read back."""
+
+    text: str
+    body: Mapping[str, Any]
+    parts: tuple[Release, ...]
+    """The release, or each of its groups."""
+    plan: Plan
+    """What it was made by: its certificate is that of all groups together."""
+
+    @property
+    def name(self) -> str:
+        """What the release is called."""
+        return self.plan.name
+
+    @property
+    def number(self) -> int:
+        """The entry of the ledger that paid for it."""
+        return int(self.body["ledger"]["entry"])
+
+    @property
+    def main(self) -> Release:
+        """The release, or its costliest group."""
+        return max(self.parts, key=lambda part: part.certificate.amount)
+
+
 def problems(text: str, folder: Path | None = None) -> list[str]:
     """Check a document: form, hashes, and everything that can be worked out again.
 
     Values that are in a file of their own are looked for in the folder.
     """
+    found = examined(text, folder)
+    return [] if isinstance(found, Published) else found
+
+
+def examined(text: str, folder: Path | None = None) -> Published | list[str]:
+    """Check a document as :func:`problems` does, and return what is in it, or else what is wrong with it."""
     body = reading.parse(text)
+    releases, plan = list[Release](), None
     try:
-        defects = _problems(body, folder)
+        defects = _label_problems(body)
+        releases += (reading.read(body, part, folder) for part in reading.parts_of(body))
+        defects += (problem for release in releases for problem in _part_problems(release))
+        if PREDICTABLE in body["notices"] or body["randomness"] != SystemSource.kind:
+            defects.append("It was made with predictable noise, so it protects nobody.")
+        defects += _group_problems(body, releases) if "groups" in body else []
+        plan = None if defects else whole_plan(releases)
+        if plan is None and not defects:
+            defects.append("Its groups do not belong together.")
     except BlowfishError as error:
         defects = [error.message]
     except reading.DAMAGE:
         defects = ["The document is damaged: a part is missing or has the wrong form."]
     if body.get("sha256") != document.seal(body):
         defects.insert(0, "The content was changed after it was written: its hash does not match.")
-    return defects
-
-
-def _problems(body: dict[str, Any], folder: Path | None) -> list[str]:
-    defects = _label_problems(body)
-    parts = reading.parts_of(body)
-    releases = [reading.read(body, part, folder) for part in parts]
-    defects += [problem for release in releases for problem in _part_problems(release)]
-    if PREDICTABLE in body["notices"] or body["randomness"] != SystemSource.kind:
-        defects.append("It was made with predictable noise, so it protects nobody.")
-    return defects + (_group_problems(body, releases) if "groups" in body else [])
+    return defects if defects or plan is None else Published(text, body, tuple(releases), plan)
 
 
 def _label_problems(body: dict[str, Any]) -> list[str]:
@@ -106,12 +138,15 @@ def _is_time(text: str) -> bool:
         return False
 
 
+def _expected(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a document anew, without its values, which are compared with nothing."""
+    source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
+    return document.write(plan, np.zeros(0, dtype=np.int64), source=source, time=str(body["time"]), entry=0)
+
+
 def _part_problems(release: Release) -> list[str]:
     body = release.body
-    source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
-    # The values themselves are compared with nothing.
-    options: dict[str, Any] = {"source": source, "time": str(body["time"]), "entry": 0}
-    expected = document.write(release.plan(), np.zeros(0, dtype=np.int64), **options)
+    expected = _expected(release.plan(), body)
     defects = [
         f"What it states as {key} does not follow from the rest." for key in _COMPARED if body[key] != expected[key]
     ]
@@ -165,9 +200,7 @@ def _whole_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
     plan = whole_plan(releases)
     if plan is None:
         return ["Groups of a secret attribute were made with different noise."]
-    source = Randomness(str(body["randomness"]), private=body["randomness"] == SystemSource.kind)
-    options: dict[str, Any] = {"source": source, "time": str(body["time"]), "entry": 0}
-    expected = document.write(plan, np.zeros(0, dtype=np.int64), **options)
+    expected = _expected(plan, body)
     compared = (*_COMPARED, "values", "records", "error", "guarantee")
     if any(body[key] != expected[key] for key in compared):
         return ["The whole does not state what its groups prove together."]
@@ -199,28 +232,13 @@ def whole_plan(releases: Sequence[Release]) -> Plan | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
-    """A release that a ledger handed out: its charge, its document, and what that proves."""
+class Released(Published):
+    """A release that a ledger handed out."""
 
     entry: Entry
-    text: str
-    body: Mapping[str, Any]
-    parts: tuple[Release, ...]
-    """The release, or each of its groups."""
-    plan: Plan
-    """What it was made by: its certificate is that of all groups together."""
+    """The charge that paid for it."""
     cost: Loss
     """What it loses on the secret pairs of the ledger's policy, worked out from the document alone."""
-
-    @property
-    def name(self) -> str:
-        """What the release is called."""
-        return self.plan.name
-
-    @property
-    def main(self) -> Release:
-        """The release, or its costliest group."""
-        return max(self.parts, key=lambda part: part.certificate.amount)
 
     @property
     def file_name(self) -> str:
@@ -303,58 +321,38 @@ def examine_product(ledger: Ledger) -> Product | Report:
     rows, report = ledger.examine()
     if rows.base is None:
         return report
-    policy = ledger.policy(rows.base)
-    reader = _DocumentReader(ledger, policy, {})
+    policy, policies = ledger.policy(rows.base), PolicyCache(None)
+    policies.add(policy)
     texts = {document.entry: document.text for document in rows.documents}
     released, problems = list[Released](), list[str]()
     with task("Checking the documents"):
         for entry in rows.entries:
             if entry.number in texts:
-                found = reader.read(entry, texts[entry.number])
-                problems += [f"entry {entry.number}: {problem}" for problem in found if isinstance(problem, str)]
-                released += [each for each in found if isinstance(each, Released)]
+                found = _released(ledger, rows, policies, entry, texts[entry.number])
+                if isinstance(found, Released):
+                    released.append(found)
+                else:
+                    problems += (f"entry {entry.number}: {problem}" for problem in found)
     return Product(
         ledger=ledger,
         policy=policy,
         report=report,
         released=tuple(released),
-        unreleased=_unreleased(rows, texts),
+        unreleased=tuple(entry for entry in rows.entries if entry.number not in texts),
         documents=len(texts),
         problems=(*report.problems, *problems),
     )
 
 
-def _unreleased(rows: Rows, texts: Mapping[int, str]) -> tuple[Entry, ...]:
-    return tuple(entry for entry in rows.entries if entry.number not in texts)
-
-
-@dataclass(frozen=True, eq=False)
-class _DocumentReader:
-    """Reads documents back, and compares them with the charges that paid for them."""
-
-    ledger: Ledger
-    base: Policy
-    prices: dict[str, Price]
-
-    def read(self, entry: Entry, text: str) -> list[Released | str]:
-        """Return a release, or else what is wrong with it."""
-        folder = self.ledger.values_folder
-        try:
-            found = problems(text, folder)
-            if found:
-                return [*found]
-            body = reading.parse(text)
-            parts = tuple(reading.read(body, part, folder) for part in reading.parts_of(body))
-            plan = whole_plan(parts)
-            if plan is None:
-                return ["its groups do not belong together."]
-            cost = self._price(plan.policy).charged(plan.certificate.loss, self.ledger.measure)
-        except BlowfishError as error:
-            return [error.message]
-        proof = Proof(plan.policy, plan.certificate.loss, body["ledger"])
-        return [*proof.problems(entry, cost)] or [Released(entry, text, body, parts, plan, cost)]
-
-    def _price(self, policy: Policy) -> Price:
-        if policy.hash not in self.prices:
-            self.prices[policy.hash] = price(self.base, policy)
-        return self.prices[policy.hash]
+def _released(ledger: Ledger, rows: Rows, policies: PolicyCache, entry: Entry, text: str) -> Released | list[str]:
+    """Read a document back and compare it with the charge that paid for it; or else say what is wrong with it."""
+    try:
+        found = examined(text, ledger.values_folder)
+        if not isinstance(found, Published):
+            return found
+        plan = found.plan
+        cost = policies.price(rows.base, plan.policy).charged(plan.certificate.loss, ledger.measure)
+    except BlowfishError as error:
+        return [error.message]
+    wrong = [*Proof(plan.policy, plan.certificate.loss, found.body["ledger"]).problems(entry, cost)]
+    return wrong or Released(found.text, found.body, found.parts, plan, entry, cost)

@@ -61,7 +61,7 @@ class GroupsResult(Mapping[Any, Result], Drawn):
     @property
     def notices(self) -> list[str]:
         """What must not be overlooked in any group."""
-        return notices_of([result.release for result in self.values()])
+        return [notice.as_planned for notice in notices_of([result.release for result in self.values()])]
 
     def remarks(self) -> list[str]:
         """What is to be said of the numbers shown, of any group."""

@@ -6,10 +6,10 @@ fields follow the public registry of differential privacy deployments [nanayakka
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,53 +17,32 @@ from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import MeanOffsets, WeightedOffsets
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import IN_NAME_ONLY
 from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure, Strength, meaning_words, meanings, short
 from blowfish_privacy.privacy.sensitivity import Norm
-from blowfish_privacy.release import reading, verification
-from blowfish_privacy.release.document import NO_NOISE, words
+from blowfish_privacy.release import verification
+from blowfish_privacy.release.document import words
 from blowfish_privacy.release.losses import FarApart, attributes_seen, far_apart, in_name_only
 from blowfish_privacy.release.reading import Release, notices_of
+from blowfish_privacy.release.verification import Published
 from blowfish_privacy.results import Result, from_text
 from blowfish_privacy.results.files import AnyResult
 from blowfish_privacy.statements.card_page import Card, Item, Section
 from blowfish_privacy.support.exact import about, rounded_up
 from blowfish_privacy.support.text import LONGEST_NAME
 
-# What release documents say must not be overlooked, each where a reader looks for it.
-#
-# Documents keep the notices of the plan that they were made from; a reader is told of what is published.
-
-_NOT_HIDDEN = (NO_NOISE, "NOT PRIVATE")
-_TO_A_READER = {
-    "so it will be published exactly.": "so it is published exactly.",
-    " If that is not what you want, change the policy.": "",
-    "there will be nothing but noise.": "there is nothing but noise.",
-}
+# What must not be overlooked, each where a reader looks for it.
 
 
-def to_a_reader(notice: str) -> str:
-    """Say of what is published what its notice said of a plan."""
-    for planned, published in _TO_A_READER.items():
-        notice = notice.replace(planned, published)
-    return notice
+def not_hidden(releases: Sequence[Release]) -> list[str]:
+    """Say which numbers no noise hides."""
+    return [notice.as_published for notice in notices_of(releases) if notice.exact]
 
 
-def not_hidden(releases: Sequence[Release]) -> Sequence[str]:
-    """Return what documents say of numbers that no noise hides."""
-    return [notice for notice in to_readers(releases) if notice.startswith(_NOT_HIDDEN)]
-
-
-def on_exactness(releases: Sequence[Release]) -> Sequence[str]:
-    """Return what else documents say, which is about how exact their numbers are."""
-    return [notice for notice in to_readers(releases) if not notice.startswith(_NOT_HIDDEN)]
-
-
-def to_readers(releases: Sequence[Release]) -> Sequence[str]:
-    """Return all that documents say must not be overlooked, of the release or of its groups."""
-    return [to_a_reader(notice) for notice in notices_of(releases)]
+def on_exactness(releases: Sequence[Release]) -> list[str]:
+    """Say what else must not be overlooked, which is about how exact the numbers are."""
+    return [notice.as_published for notice in notices_of(releases) if not notice.exact]
 
 
 # The words of a card: values and names that somebody chose, made safe to read, and numbers in sentences.
@@ -112,15 +91,9 @@ def moved(release: Release) -> str:
     worst = f"{most} {rounded_up(sensitivity.value)}"
     if not query.counts_records:
         return f"{query.changed} {worst}"
-    if release.mechanism.name == "lloyd":
-        return f"the clusters' sums of offsets, added up, {worst} positions"
+    if release.mechanism.moves is not None:
+        return f"{release.mechanism.moves}, added up, {worst} positions"
     return f"{query.changed}, added up, {worst} {'record' if sensitivity.value == 1 else 'records'}"
-
-
-def name_only(sentences: Iterable[str]) -> list[str]:
-    """Word what is protected in name only for a line whose heading says that already."""
-    said = (sentence.removeprefix(IN_NAME_ONLY) for sentence in sentences)
-    return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in said]
 
 
 def unit(policy: Policy) -> str:
@@ -137,7 +110,7 @@ def unit(policy: Policy) -> str:
     return f"{who}. Tables are compared that differ in a person's values; how many records there are is public{each}."
 
 
-def domain(domain: Domain) -> str:
+def values_of(domain: Domain) -> str:
     """List the attributes and their declared values."""
     shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
     more = len(domain.names) - MOST_LISTED
@@ -301,34 +274,6 @@ def lost(release: Release) -> Strength:
     return Strength(release.certificate.loss.measure, release.certificate.amount)
 
 
-def protected(release: Release) -> Iterator[Item]:
-    """Say whose values are protected, which of them, and how strongly."""
-    policy, strength = release.policy, lost(release)
-    words = policy.words(attributes_seen(release))
-    yield Item("Privacy unit", unit(policy))
-    for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
-        yield Item("Protected", sentence)
-    if not words.sentences:
-        yield Item("Protected", "Nothing: the policy has no secret values.")
-    elif strength.amount:
-        yield Item("Protected", hidden(policy, "Strength"))
-    if not strength.amount:
-        yield Item("Strength", f"None: this answer has no noise, since {why_exact(release)}.")
-        return
-    yield Item("Strength", strength_words(policy, strength))
-    if strength.measure is RHO:
-        meant = " or ".join(meaning_words(strength.measure, strength.amount))
-        yield Item("Strength", f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
-    yield from (Item("Further apart", sentence) for sentence in _further(release))
-    if strength.grade:
-        large = f"{strength.words[0].upper()}{strength.words[1:]}"
-        yield Item(
-            "Warning",
-            f"{large} is large: one release may change odds {strength.factor()} times, which protects "
-            f"{strength.grade}.",
-        )
-
-
 def less_than_full_domain(policy: Policy, strength: Strength) -> Item:
     """Say what differential privacy would hold to the same factor, and this policy does not."""
     bounded = "bounded " if policy.size == "unknown" else ""
@@ -350,16 +295,6 @@ def strength_words(policy: Policy, strength: Strength) -> str:
         f"The odds {odds(policy)} change by at most a factor {strength.factor()}{how}, even for somebody who knows "
         f"{others(policy)}."
     )
-
-
-def _further(release: Release) -> Iterator[str]:
-    alone, together = far_apart(release)
-    one_step = lost(release).exponent()
-    yield from few([said for each in alone if (said := _apart(each, one_step))])
-    if together is not None and (said := _apart(together, one_step)):
-        yield said
-    if not release.policy.steps_add_up:
-        yield FURTHER_UNDER_FACTS
 
 
 def _apart(values: FarApart, one_step: float) -> str:
@@ -438,15 +373,26 @@ _NEVER_CUT = ("Unprotected", "Exact or assumed known")
 
 def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
     """Read the text of a release document and state what it protects; refuse a document that does not verify."""
-    problems = verification.problems(text, folder)
-    if problems:
+    found = verification.examined(text, folder)
+    if not isinstance(found, Published):
         raise SpecError(
-            f"the document does not verify, so nothing can be stated about it: {' '.join(problems[:3])}",
+            f"the document does not verify, so nothing can be stated about it: {' '.join(found[:3])}",
             hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
-    body = reading.parse(text)
-    releases = [reading.read(body, part, folder) for part in reading.parts_of(body)]
-    return _CardWriter(body, releases, publisher, remarks(from_text(text, folder))).card()
+    main = found.main
+    return _ReleaseWriter(
+        called=main.name,
+        time=str(found.body["time"]),
+        policy=main.policy,
+        strength=lost(main),
+        full=main.certificate.differential_privacy,
+        releases=(found,),
+        publisher=publisher,
+        seen=attributes_seen(main),
+        why_none=f"this answer has no noise, since {why_exact(main)}",
+        found=found,
+        remarks=remarks(from_text(text, folder)),
+    ).card()
 
 
 def tidied(section: Section) -> Section:
@@ -457,161 +403,267 @@ def tidied(section: Section) -> Section:
     return replace(section, items=tuple(items))
 
 
-def parameters(measure: Measure, amount: Fraction) -> dict[str, str]:
+def parameters(lost: Strength) -> dict[str, str]:
     """Write the measure and the amount, and what they mean as epsilon at some deltas."""
-    meant = {f"epsilon at delta {short(delta)}": rounded_up(epsilon) for epsilon, delta in meanings(measure, amount)}
-    return {measure.unit: rounded_up(amount), **meant}
+    found = meanings(lost.measure, lost.amount)
+    meant = {f"epsilon at delta {short(delta)}": rounded_up(epsilon) for epsilon, delta in found}
+    return {lost.measure.unit: rounded_up(lost.amount), **meant}
 
 
-@dataclass(frozen=True)
-class _CardWriter:
-    """Writes the sections of a card from a document and the releases in it."""
+def randomness(sources: Sequence[str]) -> Item:
+    """Say where the random bits of releases with noise came from."""
+    return Item("Randomness", f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise.")
 
-    body: dict[str, Any]
-    releases: list[Release]
+
+def software(*versions: object) -> str:
+    """Name the software with its versions."""
+    return f"blowfish-privacy {', '.join(worded(name(str(version))) for version in versions)}"
+
+
+def _capitalised(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Writer(ABC):
+    """Writes the card of a release, or of all releases of a ledger together."""
+
+    called: str
+    time: str
+    """When it was made; empty if nothing was handed out."""
+    policy: Policy
+    strength: Strength
+    """What the secret pair that lost the most has lost."""
+    full: bool
+    """Whether the promise is (bounded) differential privacy."""
+    releases: Sequence[Published]
     publisher: str | None
-    remarks: list[str]
+
+    seen: tuple[str, ...] | None = None
+    """The attributes that it is about; None if these are all."""
+    names: Mapping[int, str] = field(default_factory=dict[int, str])
+    """What each release is called, by the entry that paid for it; empty for a statement about one."""
+
+    why_none: str
+    """Why there is no strength, where nothing has noise."""
+    together: bool = False
+    """Whether it is about all releases of a ledger."""
 
     def card(self) -> Card:
-        sections = (
-            Section("What was released", tuple(self._released())),
-            Section("What is protected, and how strongly", tuple(protected(self.main))),
-            Section("What is not protected", tuple(self._unprotected())),
-            Section("How exact it is", tuple(self._error())),
-            Section("How it was made", tuple(self._made())),
-            Section("Other releases", tuple(self._composition())),
-            Section("How to check and cite it", tuple(self._cite())),
-        )
+        """Write all sections."""
+        sections = (tidied(section) for section in self.sections() if section.items or section.pictures)
         return Card(
-            name(self.main.name),
-            self._summary(),
-            tuple(map(tidied, sections)),
-            parameters=self._parameters,
-            time=name(str(self.body["time"])),
+            name(self.called),
+            self.summary(),
+            tuple(sections),
+            parameters=parameters(self.strength),
+            time=name(self.time),
             publisher=None if self.publisher is None else name(self.publisher),
-            differential_privacy=self.main.certificate.differential_privacy,
-            flavour=flavour(self.main.policy, self._lost.measure),
+            differential_privacy=self.full,
+            flavour=flavour(self.policy, self.strength.measure),
+            releases=len(self.releases) if self.together else None,
         )
 
-    @property
-    def main(self) -> Release:
-        """The release, or its costliest group."""
-        return max(self.releases, key=lambda release: release.certificate.amount)
+    @abstractmethod
+    def sections(self) -> Iterator[Section]:
+        """Go through the sections of the card."""
 
-    @property
-    def _lost(self) -> Strength:
-        return lost(self.main)
+    @abstractmethod
+    def summary(self) -> str:
+        """Say in a few sentences what was published, and how strongly it is protected."""
 
-    @property
-    def _parameters(self) -> dict[str, str]:
-        return parameters(self._lost.measure, self._lost.amount)
+    @abstractmethod
+    def further(self) -> Iterator[Item]:
+        """Say what is lost on values that are several secret steps apart."""
 
-    def _summary(self) -> str:
-        strength = self._lost
-        if not strength.amount:
-            return f"Published exactly: {why_exact(self.main)}, so the numbers are the exact ones, without noise."
+    @abstractmethod
+    def name_only(self) -> Iterable[str]:
+        """Say which values are protected in name only."""
+
+    def about(self, each: Published, sentence: str) -> str:
+        """Say something about one of the releases."""
+        return f"{self.names[each.number]}: {sentence}" if self.names else _capitalised(sentence)
+
+    def assured(self, total: str, read: str) -> str:
+        """Say how strongly noise protects, and what that means to somebody who reads all of it."""
+        strength = self.strength
         how = f" {strength.grade}," if strength.grade else ""
-        sure = f"can become at most {strength.certainty} % sure by reading this release alone{strength.but}"
-        who = f"whoever is undecided {undecided(self.main.policy)} {sure}"
-        some = f" {EXACT_GROUPS}" if any(not release.certificate.amount for release in self.releases) else ""
-        return f"Noise protects each person{how} with {strength.words}: {who}.{some}"
+        sure = f"can become at most {strength.certainty} % sure by reading {read}{strength.but}"
+        who = f"whoever is undecided {undecided(self.policy)} {sure}"
+        return f"Noise protects each person{how} with {strength.words}{total}: {who}."
+
+    def policies(self) -> list[Policy]:
+        """Return its policy and those of the releases, each once."""
+        policies = [self.policy, *(each.plan.policy for each in self.releases)]
+        return [*{policy.hash: policy for policy in policies}.values()]
+
+    def published(self) -> Item:
+        """Say when and by whom it was published."""
+        by = f", by {name(self.publisher)}" if self.publisher else ""
+        return Item("Published", f"{name(self.time)}{by}.")
+
+    def records(self, domain: Domain) -> Iterator[Item]:
+        """Say what the records are, and which values they can have."""
+        yield Item("Data", "One record for each person." if self.policy.rows_per_person == 1 else "Records of people.")
+        yield Item("Values a record can have", f"{values_of(domain)}.")
+
+    def protected(self) -> Iterator[Item]:
+        """Say whose values are protected, which of them, and how strongly."""
+        policy, strength = self.policy, self.strength
+        words = policy.words(self.seen)
+        yield Item("Privacy unit", unit(policy))
+        for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
+            yield Item("Protected", sentence)
+        if not words.sentences:
+            yield Item("Protected", "Nothing: the policy has no secret values.")
+        if not strength.amount:
+            yield Item("Strength", f"None: {self.why_none}.")
+            return
+        if words.sentences:
+            yield Item("Protected", hidden(policy, "Strength"), alone=hidden(policy, strength.measure.unit))
+        said = strength_words(policy, strength)
+        yield Item("Strength", f"All releases together: {said[0].lower()}{said[1:]}" if self.together else said)
+        yield from self.further()
+        if not policy.steps_add_up:
+            yield Item("Further apart", FURTHER_UNDER_FACTS)
+        if strength.grade:
+            read = "all releases" if self.together else "one release"
+            said = f"{_capitalised(strength.words)} is large: {read} may change odds {strength.factor()} times"
+            yield Item("Warning", f"{said}, which protects {strength.grade}.")
+
+    def unprotected(self) -> Iterator[Item]:
+        """List what no noise of these releases hides; nothing is left out."""
+        policies = self.policies()
+        for each in self.releases:
+            if each.plan.amount:
+                yield from (Item("Note", self.about(each, notice)) for notice in not_hidden(each.parts))
+            else:
+                yield Item("No noise", self.about(each, f"{why_exact(each.main)}, so it is as it is."))
+        said = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
+        yield from (Item("Unprotected", sentence) for sentence in dict.fromkeys(said))
+        yield from (Item("In name only", sentence) for sentence in self.name_only())
+        if any(disclosed(part) for each in self.releases for part in each.parts):
+            from blowfish_privacy.policies.fact_words import what_facts_disclose
+
+            everything = (what_facts_disclose(policy) for policy in policies)
+            yield from (Item("Unprotected", words) for words in dict.fromkeys(everything) if words is not None)
+        yield from (Item("Exact or assumed known", each) for each in dict.fromkeys(self._quantities(policies)))
+        if any(policy.known and policy.compensation == "secret-moves" for policy in policies):
+            yield Item("Weaker than usual", WEAKER)
+        if self.strength.amount and not self.policy.known and not self.full:
+            yield less_than_full_domain(self.policy, self.strength)
+        yield Item("Beyond any noise", BEYOND_NOISE)
+
+    def _quantities(self, policies: Sequence[Policy]) -> Iterator[str]:
+        for each in self.releases:
+            public = records_known(each.body, each.main)
+            # Secret in this release, and public by the ledger's policy: then it is not said.
+            if public is not None and not each.main.policy.size == "unknown" != self.policy.size:
+                inside = f"In {self.names[each.number]}: " if self.names and each.main.selection.where else ""
+                yield f"{inside}{public[0].lower()}{public[1:]}" if inside else public
+            called = self.names.get(each.number, "this release")
+            yield from (f"In {called}, exactly: {shown}." for shown in shown_exactly(each.parts))
+        facts = [fact for policy in policies for fact in known_facts(policy)]
+        yield from facts or [NO_FACTS]
+
+    def meant(self) -> Iterator[Item]:
+        """Say what the strength means, where it is not counted in epsilon."""
+        if meant := " or ".join(meaning_words(self.strength.measure, self.strength.amount)):
+            yield Item("Strength", f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
+
+    def who(self) -> str:
+        """Say who published it, for the citation."""
+        made = year(self.time)
+        return f"{name(self.publisher)} ({made})" if self.publisher else f"({made})"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _ReleaseWriter(Writer):
+    """Writes the card of one release."""
+
+    found: Published
+    remarks: Sequence[str]
+
+    def sections(self) -> Iterator[Section]:
+        yield Section("What was released", tuple(self._released()))
+        yield Section("What is protected, and how strongly", tuple(self.protected()))
+        yield Section("What is not protected", tuple(self.unprotected()))
+        yield Section("How exact it is", tuple(self._error()))
+        yield Section("How it was made", tuple(self._made()))
+        yield Section("Other releases", tuple(self._composition()))
+        yield Section("How to check and cite it", tuple(self._cite()))
+
+    def summary(self) -> str:
+        if not self.strength.amount:
+            return f"Published exactly: {why_exact(self.found.main)}, so the numbers are the exact ones, without noise."
+        some = f" {EXACT_GROUPS}" if any(not release.certificate.amount for release in self.found.parts) else ""
+        return f"{self.assured('', 'this release alone')}{some}"
+
+    def further(self) -> Iterator[Item]:
+        yield from self.meant()
+        alone, together = far_apart(self.found.main)
+        one_step = self.strength.exponent()
+        said = [*few([said for each in alone if (said := _apart(each, one_step))])]
+        if together is not None and (at_once := _apart(together, one_step)):
+            said.append(at_once)
+        yield from (Item("Further apart", sentence) for sentence in said)
+
+    def name_only(self) -> Iterable[str]:
+        return few([*in_name_only(self.found.main, heading="")])
 
     def _released(self) -> Iterator[Item]:
-        main = self.main
-        yield Item("Statistic", statistic(self.releases))
+        main, seen = self.found.main, self.seen
+        yield Item("Statistic", statistic(self.found.parts))
         yield from (Item(heading, sentence) for heading, sentence in main.query.cautions().items())
-        yield Item("Data", "One record for each person." if main.policy.rows_per_person == 1 else "Records of people.")
-        seen, every = attributes_seen(main), main.policy.domain
-        yield Item("Values a record can have", f"{domain(every if seen is None else every.project(seen))}.")
+        every = main.policy.domain
+        yield from self.records(every if seen is None else every.project(seen))
         if seen is not None:
             others = some([each for each in every if each not in seen])
             yield Item("Not looked at", f"Nothing in this answer depends on {others}.")
-        by = f", by {name(self.publisher)}" if self.publisher else ""
-        yield Item("Published", f"{name(str(self.body['time']))}{by}.")
-
-    def _unprotected(self) -> Iterator[Item]:
-        policy = self.main.policy
-        if not self._lost.amount:
-            why = why_exact(self.main)
-            yield Item("No noise", f"{why[0].upper()}{why[1:]}, so it is as it is.")
-        else:
-            yield from (Item("Note", notice) for notice in not_hidden(self.releases))
-        seen = attributes_seen(self.main)
-        yield from (Item("Unprotected", sentence) for sentence in unprotected(policy, seen))
-        yield from (Item("In name only", sentence) for sentence in few(name_only(in_name_only(self.main))))
-        if disclosed(self.main):
-            from blowfish_privacy.policies.fact_words import what_facts_disclose
-
-            everything = what_facts_disclose(policy)
-            yield from () if everything is None else (Item("Unprotected", everything),)
-        for quantity in self._quantities():
-            yield Item("Exact or assumed known", quantity)
-        if policy.known and policy.compensation == "secret-moves":
-            yield Item("Weaker than usual", WEAKER)
-        if self._lost.amount and not policy.known and not self.main.certificate.differential_privacy:
-            yield less_than_full_domain(policy, self._lost)
-        yield Item("Beyond any noise", BEYOND_NOISE)
-
-    def _quantities(self) -> Iterator[str]:
-        policy, public = self.main.policy, records_known(self.body, self.main)
-        if public is not None:
-            yield public
-        yield from (f"In this release, exactly: {shown}." for shown in shown_exactly(self.releases))
-        yield from known_facts(policy)
-        if not policy.known:
-            yield NO_FACTS
+        yield self.published()
 
     def _error(self) -> Iterator[Item]:
-        if not self._lost.amount:
+        if not self.strength.amount:
             yield Item("Error", "None.")
             return
         said = " ".join(self.remarks) or "It comes from the noise alone."
-        yield Item("Expected error", f"{error_words(self.releases)} {said}")
-        yield from (Item("Note", notice) for notice in on_exactness(self.releases))
+        yield Item("Expected error", f"{error_words(self.found.parts)} {said}")
+        yield from (Item("Note", notice) for notice in on_exactness(self.found.parts))
 
     def _made(self) -> Iterator[Item]:
-        main = self.main
-        yield Item("Definition", definition(main.policy, self._lost.measure))
-        for name_of, amount in self._parameters.items():
-            yield Item(f"{name_of[0].upper()}{name_of[1:]}", amount)
-        yield Item("Mechanism", made_with(self.releases))
-        most = max(self.releases, key=lambda release: release.certificate.sensitivity.value)
+        main, parts, body = self.found.main, self.found.parts, self.found.body
+        made_by = software(body["package"]["version"])
+        yield Item("Definition", definition(main.policy, self.strength.measure))
+        for name_of, amount in parameters(self.strength).items():
+            yield Item(_capitalised(name_of), amount)
+        yield Item("Mechanism", made_with(parts))
+        most = max(parts, key=lambda release: release.certificate.sensitivity.value)
         yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
-        yield Item("Proof", f"In the documentation of {self._software}: {main.certificate.proof}")
-        yield Item(
-            "Randomness",
-            f"{self.body['randomness']}; exact integer noise" if self._lost.amount else "None: without noise.",
-        )
-        yield Item("Software", self._software)
-
-    @property
-    def _software(self) -> str:
-        return f"blowfish-privacy {worded(name(str(self.body['package']['version'])))}"
+        yield Item("Proof", f"In the documentation of {made_by}: {main.certificate.proof}")
+        yield randomness([str(body["randomness"])] if self.strength.amount else [])
+        yield Item("Software", made_by)
 
     def _composition(self) -> Iterator[Item]:
-        if "groups" in self.body:
-            yield Item("Groups", together(self.main, self.body["groups"]["left_out"]))
-        ledger = self.body.get("ledger")
-        entry = ledger.get("entry") if isinstance(ledger, dict) else None
+        body = self.found.body
+        if "groups" in body:
+            yield Item("Groups", together(self.found.main, body["groups"]["left_out"]))
         yield Item(
             "Composition",
-            f"This statement is about one release, entry {name(str(entry))} of the publisher's ledger. Losses of "
-            "further releases that tell about the same secrets add up: the publisher's statement about all releases "
+            f"This statement is about one release, entry {self.found.number} of the publisher's ledger. Losses "
+            "of further releases that tell about the same secrets add up: the publisher's statement about all releases "
             "together has the sums, and what they mean.",
         )
         yield Item("Post-processing", POST_PROCESSING)
 
     def _cite(self) -> Iterator[Item]:
+        sha256, main = str(self.found.body["sha256"]), self.found.main
         yield Item("Check", "blowfish verify derives guarantee and error anew from the document.")
-        yield Item("Document", f"sha256 {self.body['sha256']}")
-        yield Item("Policy", f"sha256 {self.main.policy.hash}")
-        made = year(str(self.body["time"]))
-        who = f"{name(self.publisher)} ({made})" if self.publisher else f"({made})"
+        yield Item("Document", f"sha256 {sha256}")
+        yield Item("Policy", f"sha256 {main.policy.hash}")
         # Why there is no loss is said above, where known facts may be the reason.
-        statement = str(self.body["guarantee"]["statement"]).partition(":")[0]
+        promise = self.found.plan.certificate.promise
         yield Item(
             "Cite as",
-            f"{who}. {quoted(self.main.name)}. {statement}, blowfish-privacy; "
-            f"document {str(self.body['sha256'])[:12]}.",
+            f"{self.who()}. {quoted(main.name)}. {promise}, blowfish-privacy; document {sha256[:12]}.",
         )
         yield Item("Method", METHOD)

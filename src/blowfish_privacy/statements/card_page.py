@@ -28,6 +28,8 @@ class Item:
     text: str
     files: tuple[str, ...] = ()
     """The names of files beside the page that somebody may download."""
+    alone: str = ""
+    """What it says where the other lines of the card are not beside it, if that differs."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,11 @@ class Card:
 
     def said(self, *labels: str) -> list[str]:
         """Return what the card says under some labels."""
-        return [item.text for section in self.sections for item in section.items if item.label in labels]
+        return [item.text for item in self.items(*labels)]
+
+    def items(self, *labels: str) -> list[Item]:
+        """Return the lines under some labels."""
+        return [item for section in self.sections for item in section.items if item.label in labels]
 
 
 _SPECIAL = re.compile(
@@ -156,8 +162,7 @@ def _markdown_parts(section: Section) -> Iterator[str]:
 
 def is_card(text: str) -> bool:
     """Say whether a text is a card, by its first line."""
-    first = text.partition("\n")[0].rstrip("\r")
-    return first == _FIRST_LINE or first.startswith(f"# {TITLE}“")
+    return text.startswith((_FIRST_LINE, f"# {TITLE}“"))
 
 
 def escaped(text: str) -> str:
@@ -269,8 +274,8 @@ def registry(card: Card) -> dict[str, Any]:
         },
         "privacy_loss": {
             "privacy_unit": "Person-level",
-            "privacy_unit_description": " ".join(card.said("Privacy unit", "Protected")).replace(
-                "as strongly as Strength says", f"as strongly as {next(iter(card.parameters))} says"
+            "privacy_unit_description": " ".join(
+                item.alone or item.text for item in card.items("Privacy unit", "Protected")
             ),
             "privacy_parameters": card.parameters,
             "privacy_parameters_description": " ".join(

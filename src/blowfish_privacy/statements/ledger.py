@@ -21,12 +21,13 @@ from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, Record, any_pai
 from blowfish_privacy.ledger.verification import Report
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import (
+    IN_NAME_ONLY,
+    Far,
     furthest,
     furthest_apart,
     furthest_together,
     name_only,
     pair_words,
-    presence_in_name_only,
 )
 from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength, deltas, meanings_view, short
@@ -54,6 +55,11 @@ class FarLoss:
     """What the secret pair that lost the most has lost."""
 
     @property
+    def exponent(self) -> float:
+        """The logarithm of the factor."""
+        return inf if self.lost is None else self.lost.exponent()
+
+    @property
     def factor(self) -> str | None:
         """The factor that odds may have changed by, never less than it is."""
         return None if self.lost is None else self.lost.factor()
@@ -64,16 +70,9 @@ class FarLoss:
         apart = f"{self.pair} are {self.hops:,} secret steps apart"
         if self.lost is None:
             return f"{apart}, and some release protects them not at all."
-        if self.lost.exponent() <= self.worst.exponent():
+        if self.exponent <= self.worst.exponent():
             return f"{apart}, and all the same protected no less than Strength says."
         return f"{apart} and protected less: a factor {self.factor}."
-
-    def name_only(self, after: str) -> Iterator[str]:
-        """Say so if the two are protected in name only, or not at all."""
-        if self.lost is None:
-            yield self.words
-        else:
-            yield from name_only([(self.pair, self.hops, self.lost.exponent(), self.lost.factor())], after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +93,12 @@ class FarLosses:
         yield from islice(self._of_attributes(least=2), most)
         yield from self._of_all()
 
-    def in_name_only(self, after: str) -> Iterator[str]:
+    def in_name_only(self, after: str, heading: str = IN_NAME_ONLY) -> Iterator[str]:
         """Say which values are protected in name only, secret pairs too where one step loses as much."""
         presence = self._strength(self.balances.on(PRESENCE))
-        yield from presence_in_name_only(self.policy, presence.exponent(), presence.factor(), after)
-        for each in (*self._of_attributes(least=1), *self._of_all()):
-            yield from each.name_only(after)
+        every = (*self._of_attributes(least=1), *self._of_all())
+        far = (Far(each.pair, each.hops, each.exponent, each.factor) for each in every)
+        return name_only(self.policy, (presence.exponent(), presence.factor()), far, after, heading)
 
     def between_any(self, names: Collection[str], most: int = _FEW_PAIRS) -> tuple[PairLoss, ...]:
         """Bound what is lost between any two values that differ in some attributes; exactly where they are few."""
@@ -290,12 +289,18 @@ def verification_view(report: Report) -> dict[str, Any]:
     return {"ok": report.ok, "entries": report.entries, "spent": str(report.spent), "problems": list(report.problems)}
 
 
+def counted(report: Report) -> str:
+    """Say how many entries and documents a ledger has."""
+    entries, documents = report.entries, report.documents
+    return f"{entries} {'entry' if entries == 1 else 'entries'} and {documents} document{'' if documents == 1 else 's'}"
+
+
 def _entry_view(entry: Entry, failed: str | None) -> dict[str, Any]:
     own, asked = entry.requested
     return {
         "entry": entry.number,
         "time": entry.made,
-        "release": entry.description,
+        "release": entry.label,
         "mechanism": entry.mechanism,
         "policy": entry.policy.hash,
         own.name: str(asked),
@@ -331,19 +336,18 @@ class HistoryRow:
 
 def history(ledger: Ledger) -> tuple[HistoryRow, ...]:
     """Read the entries of a ledger, the newest first."""
-    failed = failures(ledger)
-    return tuple(_row(entry, failed.get(entry.number)) for entry in reversed(ledger.entries()))
-
-
-def _row(entry: Entry, failed: str | None) -> HistoryRow:
-    return HistoryRow(
-        number=entry.number,
-        key=entry.key,
-        made=entry.made[:19].replace("T", " "),
-        release=entry.description.partition(" [")[0],
-        mechanism=entry.mechanism,
-        asked=asked_in_words(entry),
-        charged=entry.loss.measure.words(entry.charged) if entry.charged else "nothing",
-        lost_on=lost_in_words(entry),
-        failed=None if failed is None else failed[:19].replace("T", " "),
+    failed = {entry: made[:19].replace("T", " ") for entry, made in failures(ledger).items()}
+    return tuple(
+        HistoryRow(
+            number=entry.number,
+            key=entry.key,
+            made=entry.made[:19].replace("T", " "),
+            release=entry.description,
+            mechanism=entry.mechanism,
+            asked=asked_in_words(entry),
+            charged=entry.loss.measure.words(entry.charged) if entry.charged else "nothing",
+            lost_on=lost_in_words(entry),
+            failed=failed.get(entry.number),
+        )
+        for entry in reversed(ledger.entries())
     )

@@ -22,7 +22,7 @@ from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Budget, meaning_words
 from blowfish_privacy.queries.query import joined, split
-from blowfish_privacy.release.checks import selected
+from blowfish_privacy.release.checks import asked_in_words, selected
 from blowfish_privacy.release.explain import compare, comparison, rival_of
 from blowfish_privacy.release.losses import full_domain, rows_planned, rows_released, weakest
 from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan
@@ -116,13 +116,18 @@ def terms_words(terms: Budget) -> Iterator[str]:
 
 def lost_on(loss: Loss, policy: Policy) -> str:
     """Name the secret pairs that a release is lost on, and how much where it is not the same on all."""
-    lost = {name: amount for name, amount in in_words(loss, policy).items() if amount}
+    lost = _lost(loss, policy)
     if not lost:
         return "-"
     alike = len({*lost.values()}) == 1
     partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
     shown = (_name(name) if alike else f"{_name(name)} {rounded_up(amount)}" for name, amount in lost.items())
     return ", ".join(shown) + partly
+
+
+def _lost(loss: Loss, policy: Policy) -> dict[str, Fraction]:
+    """Say what is lost on each class of secret pairs, where anything is."""
+    return {name: amount for name, amount in in_words(loss, policy).items() if amount}
 
 
 def _classes(quote: Quote, policy: Policy) -> Iterator[tuple[str, Fraction, Fraction, Fraction]]:
@@ -133,7 +138,7 @@ def _classes(quote: Quote, policy: Policy) -> Iterator[tuple[str, Fraction, Frac
 
 
 def _name(name: str) -> str:
-    return {"all": "anything", "presence": "presence"}.get(name, name)
+    return "anything" if name == "all" else name
 
 
 # How wrong a plan will be, as plain values for pictures: beside plain differential privacy, by size, by amount.
@@ -161,7 +166,7 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
         "amount": rounded_up(plan.amount),
         "lost_on": lost_on(loss, plan.policy),
         "draws_on": _draws_on(loss, plan.policy),
-        "lost": {name: str(amount) for name, amount in in_words(loss, plan.policy).items() if amount},
+        "lost": {name: str(amount) for name, amount in _lost(loss, plan.policy).items()},
         "words": accuracy_words(plan),
         "notices": plan.notices,
     }
@@ -169,7 +174,7 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
 
 def _draws_on(loss: Loss, policy: Policy) -> str:
     """Name the balances that a release draws on, and about how much where it is not the same on all."""
-    lost = {name: amount for name, amount in in_words(loss, policy).items() if amount}
+    lost = _lost(loss, policy)
     if len({*lost.values()}) <= 1:
         return lost_on(loss, policy)
     return ", ".join(f"{name} ({about(float(amount))})" for name, amount in lost.items())
@@ -330,10 +335,7 @@ def unplanned_view(unplanned: Unplanned) -> dict[str, Any]:
 
 
 def _query_words(unplanned: Unplanned) -> str | None:
-    if unplanned.query is None:
-        return None
-    query, selection = split(unplanned.query)
-    return f"{query.noun} of {query.subject}{selected(selection)}"
+    return None if unplanned.query is None else asked_in_words(*split(unplanned.query))
 
 
 def unplanned_cells(unplanned: Unplanned) -> list[str]:
@@ -352,7 +354,7 @@ def _row(plan: Plan) -> dict[str, Any]:
     error, plain = plan.expected_error(), plan.plain_error()
     return {
         "name": plan.name,
-        "query": f"{plan.query.noun} of {plan.query.subject}{selected(plan.selection)}",
+        "query": asked_in_words(plan.query, plan.selection),
         "mechanism": plan.certificate.mechanism if plan.amount else "none (exact)",
         plan.certificate.loss.measure.name: show(plan.amount),
         "lost": plan.certificate.loss.measure.brief(plan.amount),

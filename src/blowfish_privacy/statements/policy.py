@@ -21,7 +21,7 @@ from blowfish_privacy.policies.distances import (
     pair_promise,
     promised_in_name_only,
 )
-from blowfish_privacy.policies.explain import explain_pair, neighbouring, unprotected
+from blowfish_privacy.policies.explain import neighbouring, promise_words, unprotected
 from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, Strength
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries.counts import Histogram
@@ -371,7 +371,7 @@ class Odds:
         if said.promised == "tables":
             return f"{pair} are {said.apart}. {self._on_tables}"
         if said.promised != "odds":
-            return explain_pair(self.policy, self.first, self.second).replace(said.pair, pair)
+            return promise_words(self.policy, said, pair)
         if not self.strength.amount:
             return f"{pair} are {said.apart}. A release that loses nothing on them leaves the odds as they are."
         # With known facts the promise is not about somebody who knows all other records.

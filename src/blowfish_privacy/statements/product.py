@@ -6,59 +6,41 @@ up, so two values that differ in several attributes have lost at most the sum of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from blowfish_privacy.domain import quoted, worded
+from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.ledger.entry import by_class, in_words
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import furthest_apart
-from blowfish_privacy.policies.explain import hidden, presence_only, unprotected
+from blowfish_privacy.policies.distances import IN_NAME_ONLY, furthest_apart
+from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, classes_met, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import EPSILON, Strength, meaning_words, meanings_view
-from blowfish_privacy.release.verification import Product, Released, read_product
+from blowfish_privacy.privacy.measure import EPSILON, Strength, meanings_view
+from blowfish_privacy.release.verification import Product, Published, Released, read_product
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.files import AnyResult, FilesBeside, files_beside, values_file
 from blowfish_privacy.statements.card import (
-    BEYOND_NOISE,
-    FURTHER_UNDER_FACTS,
     METHOD,
     MOST_LISTED,
-    NO_FACTS,
     POST_PROCESSING,
-    WEAKER,
+    Writer,
     definition,
-    disclosed,
-    domain,
     error_of,
     error_words,
-    few,
-    flavour,
-    known_facts,
-    less_than_full_domain,
     made_with,
-    name,
-    name_only,
-    not_hidden,
     on_exactness,
-    parameters,
-    records_known,
+    randomness,
     remarks,
-    shown_exactly,
+    software,
     statistic,
-    strength_words,
-    tidied,
-    undecided,
-    unit,
     why_exact,
-    year,
 )
 from blowfish_privacy.statements.card_page import Card, CardTable, Item, Picture, Section, card_view
 from blowfish_privacy.statements.ledger import FarLoss, FarLosses
@@ -117,9 +99,9 @@ class ProductLoss:
             chains.append([(self.classes[PRESENCE], 2)])
         return min((measure.along(chain) for chain in chains), default=None)
 
-    def in_name_only(self) -> Iterator[str]:
+    def in_name_only(self, heading: str = IN_NAME_ONLY) -> Iterator[str]:
         """Say which values all releases together protect in name only; no attribute is left out."""
-        return self._far.in_name_only("all releases")
+        return self._far.in_name_only("all releases", heading)
 
     def far_apart(self) -> Iterator[FarLoss]:
         """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
@@ -134,10 +116,10 @@ class ProductLoss:
 # The releases of a product, each in a line or two.
 
 
-def named(released: Released, product: Product) -> str:
+def named(released: Published, product: Product) -> str:
     """Name a release; of several with one name also by the entry that paid for it."""
     several = sum(each.name == released.name for each in product.released) > 1
-    return f"{quoted(released.name)} (entry {released.entry.number})" if several else quoted(released.name)
+    return f"{quoted(released.name)} (entry {released.number})" if several else quoted(released.name)
 
 
 def release_words(released: Released, product: Product) -> str:
@@ -147,8 +129,8 @@ def release_words(released: Released, product: Product) -> str:
 
 def charge_words(entry: Entry) -> str:
     """Say what was charged where nothing was handed out."""
-    asked = quoted(entry.description.partition(" [")[0])
-    return f"Entry {entry.number}, {asked}: {loss_words(entry.loss)}. Nothing was handed out for it, and it counts."
+    charged = f"Entry {entry.number}, {quoted(entry.description)}: {loss_words(entry.loss)}."
+    return f"{charged} Nothing was handed out for it, and it counts."
 
 
 def loss_words(loss: Loss) -> str:
@@ -195,33 +177,6 @@ def _cost(released: Released, product: Product) -> str:
 # What a product's card says is protected, and what all releases together mean for somebody who guesses.
 
 
-def summary(loss: ProductLoss) -> str:
-    """Say in a few sentences what was published, and how strongly all of it together protects."""
-    product, strength = loss.product, loss.most
-    many = len(product.released)
-    if not many:
-        charged = f"{len(product.unreleased):,} charge{'' if len(product.unreleased) == 1 else 's'}"
-        return f"Nothing was handed out. {charged} cost {strength.words}, which count all the same."
-    exact = [each for each in product.released if not each.plan.amount]
-    if not strength.amount:
-        why = "; ".join(dict.fromkeys(why_exact(each.main) for each in exact))
-        return f"{_counted(many)}, published exactly: {why}, so the numbers are the exact ones, without noise."
-    how = f" {strength.grade}," if strength.grade else ""
-    sure = f"can become at most {strength.certainty} % sure by reading all of them{strength.but}"
-    said = f"{_counted(many)}. Noise protects each person{how} with {strength.words} in all: "
-    said += f"whoever is undecided {undecided(product.policy)} {sure}."
-    if exact:
-        said += f" {len(exact):,} of them {'is' if len(exact) == 1 else 'are'} published exactly, without noise."
-    whole = loss.whole_record
-    if whole is not None and whole > strength.amount:
-        certain = loss.strength(whole)
-        said += (
-            f" About all attributes of a person at once, a secret step in each, the loss is at most {certain.words}, "
-            f"and whoever is undecided about all of them can become at most {certain.certainty} % sure{certain.but}."
-        )
-    return said
-
-
 def loss_table(loss: ProductLoss) -> CardTable:
     """Write for each class of secret pairs what it lost and what that means."""
     rows = [_row(loss, f"{pairs_named(pairs)}", amount) for pairs, amount in loss.classes.items()]
@@ -230,41 +185,6 @@ def loss_table(loss: ProductLoss) -> CardTable:
         rows.append(_row(loss, "all attributes, a secret step in each", whole))
     measure = loss.product.measure
     return CardTable(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
-
-
-def protected(loss: ProductLoss) -> Iterator[Item]:
-    """Say whose values are protected, which of them, and how strongly against all releases."""
-    product, policy, strength = loss.product, loss.product.policy, loss.most
-    words = policy.words()
-    yield Item("Data", "One record for each person." if policy.rows_per_person == 1 else "Records of people.")
-    yield Item("Values a record can have", f"{domain(policy.domain)}.")
-    yield Item("Privacy unit", unit(policy))
-    for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
-        yield Item("Protected", sentence)
-    if not words.sentences:
-        yield Item("Protected", "Nothing: the policy has no secret values.")
-    if not strength.amount:
-        yield Item("Strength", "None: no release has noise.")
-        return
-    if words.sentences:
-        yield Item("Protected", hidden(policy, "Strength"))
-    yield Item("Strength", f"All releases together: {_lowered(strength_words(policy, strength))}")
-    yield Item(
-        "The table",
-        "For each attribute the table above has the most that one of its secret pairs has lost, the factor that this "
-        "means and how sure somebody undecided can become, rounded up.",
-    )
-    if meant := " or ".join(meaning_words(product.measure, product.spent)):
-        yield Item("Strength", f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
-    yield Item("Whole record", _whole_record(loss))
-    yield from (Item("Further apart", each.words) for each in loss.far_apart() if each.lost is None or each.lost.amount)
-    if not policy.steps_add_up:
-        yield Item("Further apart", FURTHER_UNDER_FACTS)
-    if strength.grade:
-        large = f"{strength.words[0].upper()}{strength.words[1:]}"
-        said = f"{large} is large: all releases may change odds {strength.factor()} times, which protects"
-        yield Item("Warning", f"{said} {strength.grade}.")
-    yield Item("Budget", _budget(loss))
 
 
 def _row(loss: ProductLoss, named: str, amount: Fraction) -> tuple[str, ...]:
@@ -304,69 +224,6 @@ def _budget(loss: ProductLoss) -> str:
         f"{said} The sums describe releases that were fixed beforehand; for releases that were chosen by what earlier "
         "ones showed, the promise is that of the whole budget."
     )
-
-
-def _counted(many: int) -> str:
-    return "One release" if many == 1 else f"{many:,} releases"
-
-
-def _lowered(sentence: str) -> str:
-    return f"{sentence[0].lower()}{sentence[1:]}"
-
-
-# What the releases of a product do not protect: by their policies, by known facts, and where they are exact.
-
-
-def unprotected_in(loss: ProductLoss) -> Iterator[Item]:
-    """List what no noise of these releases hides; nothing is left out."""
-    product = loss.product
-    policies = _policies(product)
-    for each in product.released:
-        yield from _exact(each, named(each, product))
-    said = (sentence for policy in policies for sentence in unprotected(policy))
-    yield from (Item("Unprotected", sentence) for sentence in dict.fromkeys(said))
-    yield from (Item("In name only", sentence) for sentence in name_only(loss.in_name_only()))
-    if any(disclosed(part) for each in product.released for part in each.parts):
-        from blowfish_privacy.policies.fact_words import what_facts_disclose
-
-        everything = (what_facts_disclose(policy) for policy in policies)
-        yield from (Item("Unprotected", words) for words in dict.fromkeys(everything) if words is not None)
-    yield from (Item("Exact or assumed known", quantity) for quantity in dict.fromkeys(_quantities(product, policies)))
-    if any(policy.known and policy.compensation == "secret-moves" for policy in policies):
-        yield Item("Weaker than usual", WEAKER)
-    policy = product.policy
-    if product.spent and not policy.known and not is_differential_privacy(policy):
-        yield less_than_full_domain(policy, Strength(product.measure, product.spent))
-    yield Item("Beyond any noise", BEYOND_NOISE)
-
-
-def _policies(product: Product) -> list[Policy]:
-    """Return the ledger's policy and those of the releases, each once."""
-    policies = [product.policy, *(each.plan.policy for each in product.released)]
-    return [*{policy.hash: policy for policy in policies}.values()]
-
-
-def _exact(each: Released, called: str) -> Iterator[Item]:
-    """Say of one release that it has no noise, or which of its groups."""
-    if not each.plan.amount:
-        yield Item("No noise", f"{called}: {why_exact(each.main)}, so it is as it is.")
-        return
-    yield from (Item("Note", f"{called}: {notice}") for notice in not_hidden(each.parts))
-
-
-def _quantities(product: Product, policies: list[Policy]) -> Iterator[str]:
-    for each in product.released:
-        public = records_known(each.body, each.main)
-        if each.main.policy.size == "unknown" != product.policy.size:
-            # Secret in this release, and public by the ledger's policy.
-            public = None
-        if public is not None and not each.main.selection.where:
-            yield public
-        elif public is not None:
-            yield f"In {named(each, product)}: {public[0].lower()}{public[1:]}"
-        yield from (f"In {named(each, product)}, exactly: {shown}." for shown in shown_exactly(each.parts))
-    facts = [fact for policy in policies for fact in known_facts(policy)]
-    yield from facts or [NO_FACTS]
 
 
 # A statement about all releases of a ledger together, for publication: the index page of a product.
@@ -410,8 +267,20 @@ def product_card(
 ) -> Card:
     """State what the releases of a product that was read protect together; ``files`` are those of each release."""
     refuse_unsound(product)
-    called = title or product.ledger.name.removesuffix(".ledger")
-    return _ProductCardWriter(product, called, publisher, files).card()
+    return _ProductWriter(
+        called=title or product.ledger.name.removesuffix(".ledger"),
+        time=next((str(each.body["time"]) for each in reversed(product.released)), ""),
+        policy=product.policy,
+        strength=Strength(product.measure, product.spent),
+        full=is_differential_privacy(product.policy),
+        releases=product.released,
+        publisher=publisher,
+        names={each.number: named(each, product) for each in product.released},
+        why_none="no release has noise",
+        together=True,
+        product=product,
+        files=files,
+    ).card()
 
 
 def refuse_unsound(product: Product) -> None:
@@ -423,57 +292,79 @@ def refuse_unsound(product: Product) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _ProductCardWriter:
-    """Writes the sections of a product's card."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _ProductWriter(Writer):
+    """Writes the card of all releases of a ledger together."""
 
     product: Product
-    called: str
-    publisher: str | None
     files: Mapping[int, FilesBeside] | None
 
-    def card(self) -> Card:
-        product, loss = self.product, ProductLoss(self.product)
-        sections = (
-            Section("What was published", tuple(self._published())),
-            Section("What all of it lost, and how strongly it protects", tuple(protected(loss)), loss_table(loss)),
-            Section("What is not protected", tuple(unprotected_in(loss))),
-            Section("Pictures", (), pictures=tuple(self._pictures())),
-            Section("How it was made", tuple(self._made())),
-            Section("Other releases", tuple(self._composition())),
-            Section("How to check and cite it", tuple(self._cite())),
-        )
-        return Card(
-            name(self.called),
-            summary(loss),
-            tuple(tidied(section) for section in sections if section.items or section.pictures),
-            parameters=parameters(product.measure, product.spent),
-            time=name(self._time),
-            publisher=None if self.publisher is None else name(self.publisher),
-            differential_privacy=is_differential_privacy(product.policy),
-            flavour=flavour(product.policy, product.measure),
-            releases=len(product.released),
-        )
+    def sections(self) -> Iterator[Section]:
+        lost = [*self.records(self.policy.domain), *self.protected()]
+        lost += [Item("Budget", _budget(self.loss))] if self.strength.amount else []
+        yield Section("What was published", tuple(self._published()))
+        yield Section("What all of it lost, and how strongly it protects", tuple(lost), loss_table(self.loss))
+        yield Section("What is not protected", tuple(self.unprotected()))
+        yield Section("Pictures", (), pictures=tuple(self._pictures()))
+        yield Section("How it was made", tuple(self._made()))
+        yield Section("Other releases", tuple(self._composition()))
+        yield Section("How to check and cite it", tuple(self._cite()))
 
-    @property
-    def _time(self) -> str:
-        """When the last release was made; empty if nothing was handed out."""
-        return next((str(each.body["time"]) for each in reversed(self.product.released)), "")
+    @cached_property
+    def loss(self) -> ProductLoss:
+        """What all of it lost."""
+        return ProductLoss(self.product)
+
+    def summary(self) -> str:
+        product, strength = self.product, self.strength
+        many = len(product.released)
+        if not many:
+            charged = f"{len(product.unreleased):,} charge{'' if len(product.unreleased) == 1 else 's'}"
+            return f"Nothing was handed out. {charged} cost {strength.words}, which count all the same."
+        counted = "One release" if many == 1 else f"{many:,} releases"
+        exact = [each for each in product.released if not each.plan.amount]
+        if not strength.amount:
+            why = "; ".join(dict.fromkeys(why_exact(each.main) for each in exact))
+            return f"{counted}, published exactly: {why}, so the numbers are the exact ones, without noise."
+        said = f"{counted}. {self.assured(' in all', 'all of them')}"
+        if exact:
+            said += f" {len(exact):,} of them {'is' if len(exact) == 1 else 'are'} published exactly, without noise."
+        whole = self.loss.whole_record
+        if whole is not None and whole > strength.amount:
+            certain = self.loss.strength(whole)
+            said += (
+                f" About all attributes of a person at once, a secret step in each, the loss is at most "
+                f"{certain.words}, and whoever is undecided about all of them can become at most "
+                f"{certain.certainty} % sure{certain.but}."
+            )
+        return said
+
+    def further(self) -> Iterator[Item]:
+        yield Item(
+            "The table",
+            "For each attribute the table above has the most that one of its secret pairs has lost, the factor that "
+            "this means and how sure somebody undecided can become, rounded up.",
+        )
+        yield from self.meant()
+        yield Item("Whole record", _whole_record(self.loss))
+        far = (each for each in self.loss.far_apart() if each.lost is None or each.lost.amount)
+        yield from (Item("Further apart", each.words) for each in far)
+
+    def name_only(self) -> Iterable[str]:
+        return self.loss.in_name_only(heading="")
 
     def _published(self) -> Iterator[Item]:
         for each in self.product.released:
             said = f"{release_words(each, self.product)}{self._not_beside(each)}"
             yield Item(named(each, self.product), said, self._files_of(each))
             cautions = each.main.query.cautions().items()
-            yield from (Item(heading, f"{named(each, self.product)}: {said}") for heading, said in cautions)
+            yield from (Item(heading, self.about(each, caution)) for heading, caution in cautions)
             if each.plan.amount:
-                notices = on_exactness(each.parts)
-                yield from (Item("Note", f"{named(each, self.product)}: {notice}") for notice in notices)
+                yield from (Item("Note", self.about(each, notice)) for notice in on_exactness(each.parts))
         for entry in self.product.unreleased:
             yield Item("Charged, not handed out", charge_words(entry))
         if self.product.released:
-            by = f", by {name(self.publisher)}" if self.publisher else ""
-            yield Item("Published", f"{name(self._time)}{by}.")
+            yield self.published()
 
     def _beside(self, each: Released) -> FilesBeside:
         return FilesBeside() if self.files is None else self.files.get(each.entry.number, FilesBeside())
@@ -497,18 +388,17 @@ class _ProductCardWriter:
                 yield Picture(named(each, self.product), partial(_draw, made), next(drawn, None))
 
     def _made(self) -> Iterator[Item]:
-        product = self.product
-        yield Item("Definition", definition(product.policy, product.measure))
-        if not product.released:
+        released = self.product.released
+        noisy = [each for each in released if each.plan.amount]
+        yield Item("Definition", definition(self.policy, self.strength.measure))
+        if not released:
             return
-        for each in product.released:
-            yield Item("Mechanism", f"{named(each, product)}: {made_with(each.parts)}")
-        sources = dict.fromkeys(str(each.body["randomness"]) for each in product.released if each.plan.amount)
-        yield Item("Randomness", f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise.")
-        proofs = dict.fromkeys(each.plan.certificate.proof for each in product.released if each.plan.amount)
+        yield from (Item("Mechanism", self.about(each, made_with(each.parts))) for each in released)
+        yield randomness([*dict.fromkeys(str(each.body["randomness"]) for each in noisy)])
+        proofs = dict.fromkeys(each.plan.certificate.proof for each in noisy)
         yield Item("Proof", f"In the documentation: {', '.join(['docs/proofs/classes.md', *proofs])}")
-        versions = dict.fromkeys(str(each.body["package"]["version"]) for each in product.released)
-        yield Item("Software", f"blowfish-privacy {', '.join(worded(name(version)) for version in versions)}")
+        versions = dict.fromkeys(str(each.body["package"]["version"]) for each in released)
+        yield Item("Software", software(*versions))
 
     def _composition(self) -> Iterator[Item]:
         every = len(self.product.released) + len(self.product.unreleased)
@@ -527,21 +417,17 @@ class _ProductCardWriter:
             "blowfish verify derives guarantee and error of each release anew from its document; for the custodian of "
             "the ledger it checks all of them, and that they add up to what is stated here.",
         )
-        for each in product.released:
-            yield Item("Documents", f"{named(each, product)}: sha256 {each.body['sha256']}")
-        policies = dict.fromkeys([product.policy.hash, *(each.plan.policy.hash for each in product.released)])
-        yield from (Item("Policy", f"sha256 {policy}") for policy in policies)
+        yield from (Item("Documents", self.about(each, f"sha256 {each.body['sha256']}")) for each in product.released)
+        yield from (Item("Policy", f"sha256 {policy.hash}") for policy in self.policies())
         if product.released:
-            yield Item("Cite as", self._citation())
+            many = len(product.released)
+            said = f"{many:,} release{'' if many == 1 else 's'}, together {product.measure.words(product.spent)}"
+            hashes = ", ".join(str(each.body["sha256"])[:12] for each in product.released)
+            yield Item(
+                "Cite as",
+                f"{self.who()}. {quoted(self.called)}. {said}, blowfish-privacy; documents {hashes}.",
+            )
         yield Item("Method", METHOD)
-
-    def _citation(self) -> str:
-        product = self.product
-        who = f"{name(self.publisher)} ({year(self._time)})" if self.publisher else f"({year(self._time)})"
-        many = len(product.released)
-        said = f"{many:,} release{'' if many == 1 else 's'}, together {product.measure.words(product.spent)}"
-        hashes = ", ".join(str(each.body["sha256"])[:12] for each in product.released)
-        return f"{who}. {quoted(self.called)}. {said}, blowfish-privacy; documents {hashes}."
 
 
 def _draw(made: AnyResult) -> tuple[str, bytes]:
@@ -639,4 +525,4 @@ def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
 
 def _charge_view(entry: Entry) -> dict[str, Any]:
     lost = {named: str(amount) for named, amount in in_words(entry.loss, None).items()}
-    return {"entry": entry.number, "release": entry.description, "charged": str(entry.charged), "lost": lost}
+    return {"entry": entry.number, "release": entry.label, "charged": str(entry.charged), "lost": lost}

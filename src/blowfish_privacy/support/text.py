@@ -5,9 +5,11 @@ Curly quotation marks are used for such names and nowhere else.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 from blowfish_privacy.errors import SpecError
 
@@ -53,6 +55,21 @@ def decoded(content: bytes, path: str | Path) -> str:
         hint="save the file again in the encoding UTF-8.",
         line=line,
     )
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """Read an object of JSON; None where a text is none, or has a key twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise ValueError("duplicate key")
+        return dict(pairs)
+
+    try:
+        value = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError, TypeError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 _CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

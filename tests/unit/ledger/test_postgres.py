@@ -206,8 +206,8 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
         f"UPDATE {name}.account SET spent = '0/1'", f"UPDATE {name}.account SET spent = '0/1', entries = entries + 1",
         f"UPDATE {name}.account SET entries = 0, entries_head = ''", f"DROP SCHEMA {name} CASCADE",
         f"UPDATE {name}.account SET spent = '2/3', entries = entries + 1, entries_head = 'x'",
-        f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, epsilon, charged, rule, description, mechanism, "
-        f"detail, 'x', measure, loss FROM {name}.entries", f"ALTER TABLE {name}.entries DISABLE TRIGGER ALL",
+        f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, epsilon, charged, rule, description, content, "
+        f"mechanism, detail, 'x', measure, loss FROM {name}.entries", f"ALTER TABLE {name}.entries DISABLE TRIGGER ALL",
         f"SET session_replication_role = replica; DELETE FROM {name}.entries",
         f"INSERT INTO {name}.documents VALUES (2, 1, '', '', '', '')",
         f"INSERT INTO {name}.failures VALUES (1, 1, '', '')", f"UPDATE {name}.account SET failures = failures + 1",
@@ -225,7 +225,7 @@ def test_a_role_that_is_admitted_can_spend_and_rewrite_nothing(postgres_server: 
         forged = (
             f"UPDATE {name}.account SET spent = '{spent}', entries = 2, entries_head = 'x'; "
             f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, epsilon, '{charged}', rule, description, "
-            f"mechanism, detail, 'x', measure, loss FROM {name}.entries"
+            f"content, mechanism, detail, 'x', measure, loss FROM {name}.entries"
         )
         with pytest.raises(psycopg.Error, match="no row explains|beyond the budget"):
             postgres_server.execute(forged, user="ana'lyst")
@@ -272,8 +272,8 @@ def test_the_server_lets_balances_move_only_as_the_entry_says(postgres_server: S
             statements.append(f"UPDATE {name}.balances SET amount = '{amount}', {changes} WHERE kind = '{kind}'")
     charged = "1/4" if "more than" in forgery else "1/3"
     entry = (
-        f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, '1/4', '{charged}', rule, description, mechanism, "
-        f"detail, 'x', measure, '{loss.replace('%s', AGES)}' FROM {name}.entries"
+        f"INSERT INTO {name}.entries SELECT 2, 'b', made, policy, '1/4', '{charged}', rule, description, content, "
+        f"mechanism, detail, 'x', measure, '{loss.replace('%s', AGES)}' FROM {name}.entries"
     )
     account = f"UPDATE {name}.account SET spent = '{spent}', entries = 2, entries_head = 'x'"
     with pytest.raises(psycopg.Error, match="explains|invalid input syntax for type json"):

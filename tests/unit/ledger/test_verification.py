@@ -19,6 +19,7 @@ TAMPERED = {
     "an amount as a float": "UPDATE entries SET charged = 0.1 WHERE number = 2",
     "a zero denominator": "UPDATE entries SET charged = '1/0' WHERE number = 2",
     "a key": "UPDATE entries SET key = 'z' WHERE number = 2",
+    "a content": "UPDATE entries SET content = 'z' WHERE number = 2",
     "a description": "UPDATE entries SET description = 'z' WHERE number = 2",
     "a time": "UPDATE entries SET made = '2000-01-01' WHERE number = 1",
     "a rule": "UPDATE entries SET rule = '' WHERE number = 1",
@@ -32,8 +33,8 @@ TAMPERED = {
     "the last entry gone": "DELETE FROM entries WHERE number = 3",
     "all entries gone": "DELETE FROM entries",
     "an entry added": (
-        "INSERT INTO entries SELECT 4, 'new', made, policy, epsilon, charged, rule, description, mechanism, detail, "
-        "chain, measure, loss FROM entries WHERE number = 3"
+        "INSERT INTO entries SELECT 4, 'new', made, policy, epsilon, charged, rule, description, content, "
+        "mechanism, detail, chain, measure, loss FROM entries WHERE number = 3"
     ),
     "another class charged": """UPDATE entries SET loss = replace(loss, 'every', 'all') WHERE number = 2""",
     "a smaller loss": """UPDATE entries SET loss = '[]' WHERE number = 2""",

@@ -220,7 +220,8 @@ def test_what_another_policy_released_and_what_was_only_charged_is_counted():
         loss=plan.certificate.loss,
         policy=POLICY,
         key=plan.key,
-        description="third: histogram of sex [0]",
+        description="third: histogram of sex",
+        content="0",
         mechanism="laplace",
     )
     product, _, text, view = stated(session)

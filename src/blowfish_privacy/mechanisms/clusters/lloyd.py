@@ -227,6 +227,7 @@ class NoisyLloyd(Synopsis):
     proof = "docs/proofs/lloyd.md"
     independent_rows: ClassVar[bool] = False
     whole: ClassVar[bool] = False
+    moves = "the clusters' sums of offsets"
 
     def __post_init__(self) -> None:
         for scale in (self.size_scale, self.sum_scale):

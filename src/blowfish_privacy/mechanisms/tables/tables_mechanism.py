@@ -225,10 +225,12 @@ class TablesMechanism(Mechanism, Generic[Measured]):
 
     @property
     def notices(self) -> list[str]:
+        return self.notices_for("The number of records")
+
+    def notices_for(self, records: str, be: str = "will be") -> list[str]:
         large = max(self.asked.sizes)
-        return [f"A table of {large:,} cells is large: in most cells there will be nothing but noise."] * (
-            large > _MANY_CELLS
-        )
+        said = f"A table of {large:,} cells is large: in most cells there {be} nothing but noise."
+        return [said] if large > _MANY_CELLS else []
 
     @property
     def exact_blocks(self) -> list[Block]:
