@@ -29,7 +29,7 @@ from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release import document, reading, verification
 from blowfish_privacy.release.spec import PolicyFile
-from blowfish_privacy.release.verification import Product, Published, Released, examine_product, read_product
+from blowfish_privacy.release.verification import Product, Released, VerifiedRelease, examine_product, read_product
 from blowfish_privacy.results import Result, from_text, load
 from blowfish_privacy.results.files import (
     DOCUMENT,
@@ -339,7 +339,7 @@ def verify(release: str, out: str, as_json: bool) -> int:  # noqa: FBT001
         return _verify_product(release, Path(out), as_json=as_json)
     text = read_document(release)
     found = verification.examined(text, Path(release).parent)
-    sound = isinstance(found, Published)
+    sound = isinstance(found, VerifiedRelease)
     if as_json:
         print_json({"ok": sound, "problems": [] if sound else found})
     elif sound:

@@ -221,16 +221,13 @@ class PostgresStore(Store):
 
     def damage(self) -> list[str]:
         orphans = {
-            "entries": "SELECT FROM entries AS e LEFT JOIN policies AS p ON p.id = e.policy WHERE p.id IS NULL",
-            "documents": "SELECT FROM documents AS d LEFT JOIN entries AS e ON e.number = d.entry "
-            "WHERE e.number IS NULL",
-            "balances": "SELECT FROM balances AS b LEFT JOIN entries AS e ON e.number = b.entry WHERE e.number IS NULL",
-            "failures": "SELECT FROM failures AS x LEFT JOIN entries AS e ON e.number = x.entry WHERE e.number IS NULL",
+            "entries": "policy NOT IN (SELECT id FROM policies)",
+            **dict.fromkeys(("documents", "balances", "failures"), "entry NOT IN (SELECT number FROM entries)"),
         }
         return [
             f"a row of the table {table} refers to a row that is missing."
-            for table, query in orphans.items()
-            if self._connection.execute(query.encode()).fetchone() is not None
+            for table, missing in orphans.items()
+            if self._ask(f"SELECT FROM {table} WHERE {missing}").fetchone() is not None
         ]
 
 

@@ -21,7 +21,6 @@ from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import contradicted
 from blowfish_privacy.privacy.public_totals import BlockForm
-from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import read_asked
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.document import MOST_IN_DOCUMENT, check_room
@@ -163,22 +162,6 @@ def content_of(plan: Plan) -> str:
     if plan.parts and len(plan.parts) < sum(1 for _ in plan.selection.groups(plan.policy.domain)):
         described.append(sorted(plan.parts))
     return sha256(json.dumps(described).encode()).hexdigest()[:12]
-
-
-def title(name: str, query: Query, selection: Selection) -> str:
-    """Describe a release in the ledger: what can be said before it is planned."""
-    return f"{name}: {query.keyword} of {query.subject}{selected(selection)}"
-
-
-def asked_in_words(query: Query, selection: Selection) -> str:
-    """Say what is asked, as people call it."""
-    return f"{query.noun} of {query.subject}{selected(selection)}"
-
-
-def selected(selection: Selection) -> str:
-    """Name the attributes that records are selected and grouped by."""
-    where = f" where {', '.join(selection.where)}" if selection.where else ""
-    return where + (f" by {', '.join(selection.by)}" if selection.by else "")
 
 
 def check_policy(plan: Plan, policy: Policy) -> None:

@@ -12,8 +12,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self, TypeAlias
@@ -21,22 +21,19 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import DataError, SpecError
-from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, Population
 from blowfish_privacy.privacy.measure import meanings, short
 from blowfish_privacy.privacy.public_totals import Totals, blocks, selected_totals, stated_totals
-from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import Pattern, named
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.plan import Plan, own_notices
 from blowfish_privacy.support.arrays import Integers
-from blowfish_privacy.support.exact import about, show
+from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.files import make_durable, unfinished
 from blowfish_privacy.version import __version__
 
@@ -177,111 +174,6 @@ def _hash(path: Path) -> str:
         while content := file.read(_CHUNK):
             digest.update(content)
     return digest.hexdigest()
-
-
-# What must not be overlooked in a release: what has no noise, what weights cost, and groups published exactly.
-
-_LISTED = 10
-
-
-@dataclass(frozen=True)
-class Notice:
-    """What must not be overlooked in a release, worded for those who plan it and for those who read it."""
-
-    planned: str
-    published: str
-    exact: bool = False
-    """Whether it is about numbers without noise."""
-    groups: str = ""
-    """The groups that it is about, in words; empty if it is about all."""
-
-    @property
-    def as_planned(self) -> str:
-        """What plans and documents say."""
-        return self._headed(self.planned)
-
-    @property
-    def as_published(self) -> str:
-        """What is said of a release that was published."""
-        return self._headed(self.published)
-
-    def _headed(self, words: str) -> str:
-        return f"NO NOISE{self.groups}: {words}" if self.exact else words
-
-
-def notices(plan: Plan) -> list[str]:
-    """Say loudly what must not be overlooked, in any group."""
-    return [notice.as_planned for notice in (*planned_exactly(plan), *own_notices(plan))]
-
-
-def own_notices(plan: Plan) -> list[Notice]:
-    """Find the same for a plan, or for the costliest of its groups, as documents do: each group has its own there."""
-    found: list[Notice] = []
-    if plan.amount == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
-        why = "no secret pair that the known facts leave possible changes this answer, so it"
-        exactly = "published exactly. It may tell any other values apart."
-        found.append(Notice(f"{why} will be {exactly}", f"{why} is {exactly}", exact=True))
-    elif plan.amount == 0:
-        attributes = ", ".join(map(quoted, plan.query.attributes))
-        why = f"under this policy nothing in this answer about {attributes} is secret, so it"
-        change = "If that is not what you want, change the policy."
-        found.append(Notice(f"{why} will be published exactly. {change}", f"{why} is published exactly.", exact=True))
-    selection = plan.selection
-    which = "in each group" if selection.by else "that are selected"
-    records = f"The number of records {which}" if selection else "The number of records"
-    own = (plan.mechanism.notices_for(records, be) for be in ("will be", "is"))
-    found += (Notice(planned, published) for planned, published in zip(*own, strict=True))
-    said = [*_weights(plan)]
-    if plan.amount and crosses(plan.policy):
-        said.append(
-            "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
-            "a comparison with it is one of accuracy only."
-        )
-    if not plan.certificate.sensitivity.exact:
-        said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
-    return [*found, *(Notice(each, each) for each in said)]
-
-
-def _weights(plan: Plan) -> Iterator[str]:
-    """Say what weights cost: the noise covers the heaviest record that the domain declares."""
-    weight, policy = plan.query.weighted_by, plan.population.policy
-    if weight is None or not plan.amount:
-        return
-    largest = policy.domain[weight].show(policy.domain[weight].size - 1)
-    less = f"A smaller declared range of {weight} (outside: clamp) means less noise."
-    usual = sensitivity(plan.query.unweighted(), policy).value
-    if not usual or plan.query.divisor_measured or policy.known:
-        yield f"Weights reach {largest}, and the noise covers the heaviest record. {less}"
-    else:
-        times = about(float(sensitivity(plan.query, policy).value / usual))
-        yield f"Weights reach {largest}, so the noise is {times} times that of an answer without weights. {less}"
-
-
-def planned_exactly(plan: Plan) -> list[Notice]:
-    """Find which groups of a plan will be published exactly, where others will not."""
-    if not plan.parts or not plan.amount:
-        return []
-    by = plan.policy.domain.project(plan.selection.by)
-    found = of_groups((by.say(cell), own_notices(part)) for cell, part in plan.parts.items())
-    return [notice for notice in found if notice.exact]
-
-
-def of_groups(found: Iterable[tuple[str, Iterable[Notice]]]) -> list[Notice]:
-    """Name the groups that have no noise where others have; what else is said is said of the release."""
-    every, by_notice = 0, dict[Notice, list[str]]()
-    for group, notices in found:
-        every += 1
-        for notice in notices:
-            by_notice.setdefault(notice, []).append(group)
-    return [
-        replace(notice, groups=_named(groups)) if notice.exact and len(groups) < every else notice
-        for notice, groups in by_notice.items()
-    ]
-
-
-def _named(groups: Sequence[str]) -> str:
-    more = len(groups) - _LISTED
-    return f" for {'; '.join(groups[:_LISTED])}" + (f"; and {more:,} more groups" if more > 0 else "")
 
 
 # Public totals of a release: which ones its document publishes, and all that its estimates meet.

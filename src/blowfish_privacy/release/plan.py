@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates.aggregates import AttributeSets
-from blowfish_privacy.domain import Box, Cell, Domain, HierarchyLevel
+from blowfish_privacy.domain import Box, Cell, Domain, HierarchyLevel, quoted
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError, RefusalError, UnconfirmedServerError
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.mechanisms import Error, GridFamily, Mechanism, OrderedFamily, Synopsis, TooFewError, candidates
@@ -29,7 +29,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
 from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release.spending import Spending
-from blowfish_privacy.support.exact import positive, readable
+from blowfish_privacy.support.exact import about, positive, readable
 from blowfish_privacy.support.progress import task
 
 # How many records the parts of a table have, where everybody may know it.
@@ -411,16 +411,12 @@ class Plan(Generic[Asks]):
     @property
     def notices(self) -> list[str]:
         """What must not be overlooked, such as an answer without noise."""
-        from blowfish_privacy.release.document import notices
-
-        return notices(self)
+        return [notice.as_planned for notice in (*_planned_exactly(self), *own_notices(self))]
 
     def __repr__(self) -> str:
-        from blowfish_privacy.release.checks import asked_in_words
-
         lost, error = self.certificate.loss.measure.words(self.amount), self.expected_error()
         how = f"{self.certificate.mechanism}, {lost}" if self.amount else "exact, without noise"
-        asked = asked_in_words(self.query, self.selection)
+        asked = query_words(self.query, self.selection)
         return f"<Plan {self.name!r}: {asked}; {how}; typical error {shown(error.rmse, error)}>"
 
     def explain(self) -> str:
@@ -480,3 +476,122 @@ def plan_population(
     certificate = population.certificate(chosen.mechanism.certify(population.policy))
     labels["errors"] = chosen.errors
     return Plan(query, population.whole, chosen.mechanism, certificate, records, population, **labels)
+
+
+# What is asked, in words.
+
+
+def title(name: str, query: Query, selection: Selection) -> str:
+    """Describe a release in the ledger: what can be said before it is planned."""
+    return f"{name}: {query.keyword} of {query.subject}{selected(selection)}"
+
+
+def query_words(query: Query, selection: Selection) -> str:
+    """Say what is asked, as people call it."""
+    return f"{query.noun} of {query.subject}{selected(selection)}"
+
+
+def selected(selection: Selection) -> str:
+    """Name the attributes that records are selected and grouped by."""
+    where = f" where {', '.join(selection.where)}" if selection.where else ""
+    return where + (f" by {', '.join(selection.by)}" if selection.by else "")
+
+
+# What must not be overlooked in a release: what has no noise, what weights cost, and groups published exactly.
+
+_LISTED = 10
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What must not be overlooked in a release, worded for those who plan it and for those who read it."""
+
+    planned: str
+    published: str
+    exact: bool = False
+    """Whether it is about numbers without noise."""
+    groups: str = ""
+    """The groups that it is about, in words; empty if it is about all."""
+
+    @property
+    def as_planned(self) -> str:
+        """What plans and documents say."""
+        return self._headed(self.planned)
+
+    @property
+    def as_published(self) -> str:
+        """What is said of a release that was published."""
+        return self._headed(self.published)
+
+    def _headed(self, words: str) -> str:
+        return f"NO NOISE{self.groups}: {words}" if self.exact else words
+
+
+def own_notices(plan: Plan) -> list[Notice]:
+    """Find the same for a plan, or for the costliest of its groups, as documents do: each group has its own there."""
+    found: list[Notice] = []
+    if plan.amount == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
+        why = "no secret pair that the known facts leave possible changes this answer, so it"
+        exactly = "published exactly. It may tell any other values apart."
+        found.append(Notice(f"{why} will be {exactly}", f"{why} is {exactly}", exact=True))
+    elif plan.amount == 0:
+        attributes = ", ".join(map(quoted, plan.query.attributes))
+        why = f"under this policy nothing in this answer about {attributes} is secret, so it"
+        change = "If that is not what you want, change the policy."
+        found.append(Notice(f"{why} will be published exactly. {change}", f"{why} is published exactly.", exact=True))
+    selection = plan.selection
+    which = "in each group" if selection.by else "that are selected"
+    records = f"The number of records {which}" if selection else "The number of records"
+    own = (plan.mechanism.notices_for(records, be) for be in ("will be", "is"))
+    found += (Notice(planned, published) for planned, published in zip(*own, strict=True))
+    said = [*_weights(plan)]
+    if plan.amount and crosses(plan.policy):
+        said.append(
+            "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
+            "a comparison with it is one of accuracy only."
+        )
+    if not plan.certificate.sensitivity.exact:
+        said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
+    return [*found, *(Notice(each, each) for each in said)]
+
+
+def _weights(plan: Plan) -> Iterator[str]:
+    """Say what weights cost: the noise covers the heaviest record that the domain declares."""
+    weight, policy = plan.query.weighted_by, plan.population.policy
+    if weight is None or not plan.amount:
+        return
+    largest = policy.domain[weight].show(policy.domain[weight].size - 1)
+    less = f"A smaller declared range of {weight} (outside: clamp) means less noise."
+    usual = sensitivity(plan.query.unweighted(), policy).value
+    if not usual or plan.query.divisor_measured or policy.known:
+        yield f"Weights reach {largest}, and the noise covers the heaviest record. {less}"
+    else:
+        times = about(float(sensitivity(plan.query, policy).value / usual))
+        yield f"Weights reach {largest}, so the noise is {times} times that of an answer without weights. {less}"
+
+
+def _planned_exactly(plan: Plan) -> list[Notice]:
+    """Find which groups of a plan will be published exactly, where others will not."""
+    if not plan.parts or not plan.amount:
+        return []
+    by = plan.policy.domain.project(plan.selection.by)
+    found = of_groups((by.say(cell), own_notices(part)) for cell, part in plan.parts.items())
+    return [notice for notice in found if notice.exact]
+
+
+def of_groups(found: Iterable[tuple[str, Iterable[Notice]]]) -> list[Notice]:
+    """Name the groups that have no noise where others have; what else is said is said of the release."""
+    every, by_notice = 0, dict[Notice, list[str]]()
+    for group, notices in found:
+        every += 1
+        for notice in notices:
+            by_notice.setdefault(notice, []).append(group)
+    return [
+        replace(notice, groups=_named(groups)) if notice.exact and len(groups) < every else notice
+        for notice, groups in by_notice.items()
+    ]
+
+
+def _named(groups: Sequence[str]) -> str:
+    more = len(groups) - _LISTED
+    return f" for {'; '.join(groups[:_LISTED])}" + (f"; and {more:,} more groups" if more > 0 else "")

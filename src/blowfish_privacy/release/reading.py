@@ -22,9 +22,9 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import read_asked, split
 from blowfish_privacy.release import document, spec
-from blowfish_privacy.release.document import FORMAT, PREDICTABLE, VERSION, KeptValues, Notice, of_groups
+from blowfish_privacy.release.document import FORMAT, PREDICTABLE, VERSION, KeptValues
 from blowfish_privacy.release.groups import OF_A_PART, label
-from blowfish_privacy.release.plan import Plan
+from blowfish_privacy.release.plan import Notice, Plan, of_groups, own_notices
 from blowfish_privacy.release.spec import check_query
 from blowfish_privacy.support.text import read_object
 
@@ -208,7 +208,7 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
 
 def notices_of(releases: Sequence[Release]) -> list[Notice]:
     """Return what must not be overlooked in a release or its groups, as their documents say too."""
-    found = of_groups((_group(each.group), document.own_notices(each.plan())) for each in releases)
+    found = of_groups((_group(each.group), own_notices(each.plan())) for each in releases)
     if any(PREDICTABLE in each.body["notices"] for each in releases):
         found.append(Notice(PREDICTABLE, PREDICTABLE))
     return sorted(found, key=lambda notice: notice.as_planned)

@@ -36,10 +36,10 @@ from blowfish_privacy.privacy.public_totals import BlockForm
 from blowfish_privacy.queries import Asked
 from blowfish_privacy.queries.query import split
 from blowfish_privacy.release import checks, document, spec
-from blowfish_privacy.release.checks import EngineAggregates, counted, public_records, title
+from blowfish_privacy.release.checks import EngineAggregates, counted, public_records
 from blowfish_privacy.release.document import KEY, KeptValues, Noisy, keep, published, settle
 from blowfish_privacy.release.groups import join, proved
-from blowfish_privacy.release.plan import Plan, sliced
+from blowfish_privacy.release.plan import Plan, sliced, title
 from blowfish_privacy.support.progress import task
 
 # Keys of releases: the same question to the same data is the same release, however often it is asked.

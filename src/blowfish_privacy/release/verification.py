@@ -50,7 +50,7 @@ def proof_of(text: str) -> Proof:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class VerifiedRelease:
     """A document in which nothing is wrong, read back."""
 
     text: str
@@ -82,10 +82,10 @@ def problems(text: str, folder: Path | None = None) -> list[str]:
     Values that are in a file of their own are looked for in the folder.
     """
     found = examined(text, folder)
-    return [] if isinstance(found, Published) else found
+    return [] if isinstance(found, VerifiedRelease) else found
 
 
-def examined(text: str, folder: Path | None = None) -> Published | list[str]:
+def examined(text: str, folder: Path | None = None) -> VerifiedRelease | list[str]:
     """Check a document as :func:`problems` does, and return what is in it, or else what is wrong with it."""
     body = reading.parse(text)
     releases, plan = list[Release](), None
@@ -105,7 +105,7 @@ def examined(text: str, folder: Path | None = None) -> Published | list[str]:
         defects = ["The document is damaged: a part is missing or has the wrong form."]
     if body.get("sha256") != document.seal(body):
         defects.insert(0, "The content was changed after it was written: its hash does not match.")
-    return defects if defects or plan is None else Published(text, body, tuple(releases), plan)
+    return defects if defects or plan is None else VerifiedRelease(text, body, tuple(releases), plan)
 
 
 def _label_problems(body: dict[str, Any]) -> list[str]:
@@ -232,7 +232,7 @@ def whole_plan(releases: Sequence[Release]) -> Plan | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Released(Published):
+class Released(VerifiedRelease):
     """A release that a ledger handed out."""
 
     entry: Entry
@@ -348,7 +348,7 @@ def _released(ledger: Ledger, rows: Rows, policies: PolicyCache, entry: Entry, t
     """Read a document back and compare it with the charge that paid for it; or else say what is wrong with it."""
     try:
         found = examined(text, ledger.values_folder)
-        if not isinstance(found, Published):
+        if not isinstance(found, VerifiedRelease):
             return found
         plan = found.plan
         cost = policies.price(rows.base, plan.policy).charged(plan.certificate.loss, ledger.measure)

@@ -25,7 +25,7 @@ from blowfish_privacy.release import verification
 from blowfish_privacy.release.document import words
 from blowfish_privacy.release.losses import FarApart, attributes_seen, far_apart, in_name_only
 from blowfish_privacy.release.reading import Release, notices_of
-from blowfish_privacy.release.verification import Published
+from blowfish_privacy.release.verification import VerifiedRelease
 from blowfish_privacy.results import Result, from_text
 from blowfish_privacy.results.files import AnyResult
 from blowfish_privacy.statements.card_page import Card, Item, Section
@@ -61,24 +61,18 @@ MOST_LISTED = 6
 _LONGEST = 1200
 
 
-def what(release: Release) -> str:
-    """Say which statistic was asked for."""
-    return f"{release.query.says()}{_synopsis(release) if hasattr(release.mechanism, 'whole') else ''}"
-
-
 def statistic(releases: Sequence[Release]) -> str:
     """Say what was asked, of which records, and how much a reader gets: what was measured for it may be more."""
     main = max(releases, key=lambda release: release.certificate.amount)
     domain = main.policy.domain
     each = "" if len(releases) == 1 else f" in each of {len(releases):,} groups"
-    return f"{what(main)}{main.selection.words(domain)} ({main.query.amount(domain)}{each})."
-
-
-def _synopsis(release: Release) -> str:
-    noisy = "noisy " if release.certificate.amount else ""
-    if getattr(release.mechanism, "whole", True):
-        return f", from a {noisy}synopsis of where the records lie, which also gives any other number of centres"
-    return f", from the {noisy}sizes and means of clusters, and nothing else about where the records lie"
+    noisy = "noisy " if main.certificate.amount else ""
+    gives = {
+        None: "",
+        True: f", from a {noisy}synopsis of where the records lie, which also gives any other number of centres",
+        False: f", from the {noisy}sizes and means of clusters, and nothing else about where the records lie",
+    }[getattr(main.mechanism, "whole", None)]
+    return f"{main.query.says()}{gives}{main.selection.words(domain)} ({main.query.amount(domain)}{each})."
 
 
 def moved(release: Release) -> str:
@@ -374,7 +368,7 @@ _NEVER_CUT = ("Unprotected", "Exact or assumed known")
 def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
     """Read the text of a release document and state what it protects; refuse a document that does not verify."""
     found = verification.examined(text, folder)
-    if not isinstance(found, Published):
+    if not isinstance(found, VerifiedRelease):
         raise SpecError(
             f"the document does not verify, so nothing can be stated about it: {' '.join(found[:3])}",
             hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
@@ -436,7 +430,7 @@ class Writer(ABC):
     """What the secret pair that lost the most has lost."""
     full: bool
     """Whether the promise is (bounded) differential privacy."""
-    releases: Sequence[Published]
+    releases: Sequence[VerifiedRelease]
     publisher: str | None
 
     seen: tuple[str, ...] | None = None
@@ -480,7 +474,7 @@ class Writer(ABC):
     def name_only(self) -> Iterable[str]:
         """Say which values are protected in name only."""
 
-    def about(self, each: Published, sentence: str) -> str:
+    def about(self, each: VerifiedRelease, sentence: str) -> str:
         """Say something about one of the releases."""
         return f"{self.names[each.number]}: {sentence}" if self.names else _capitalised(sentence)
 
@@ -581,7 +575,7 @@ class Writer(ABC):
 class _ReleaseWriter(Writer):
     """Writes the card of one release."""
 
-    found: Published
+    found: VerifiedRelease
     remarks: Sequence[str]
 
     def sections(self) -> Iterator[Section]:

@@ -22,10 +22,9 @@ from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Budget, meaning_words
 from blowfish_privacy.queries.query import joined, split
-from blowfish_privacy.release.checks import asked_in_words, selected
 from blowfish_privacy.release.explain import compare, comparison, rival_of
 from blowfish_privacy.release.losses import full_domain, rows_planned, rows_released, weakest
-from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan
+from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan, query_words, selected
 from blowfish_privacy.release.spec import Unplanned
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.results import Result
@@ -335,7 +334,7 @@ def unplanned_view(unplanned: Unplanned) -> dict[str, Any]:
 
 
 def _query_words(unplanned: Unplanned) -> str | None:
-    return None if unplanned.query is None else asked_in_words(*split(unplanned.query))
+    return None if unplanned.query is None else query_words(*split(unplanned.query))
 
 
 def unplanned_cells(unplanned: Unplanned) -> list[str]:
@@ -354,7 +353,7 @@ def _row(plan: Plan) -> dict[str, Any]:
     error, plain = plan.expected_error(), plan.plain_error()
     return {
         "name": plan.name,
-        "query": asked_in_words(plan.query, plan.selection),
+        "query": query_words(plan.query, plan.selection),
         "mechanism": plan.certificate.mechanism if plan.amount else "none (exact)",
         plan.certificate.loss.measure.name: show(plan.amount),
         "lost": plan.certificate.loss.measure.brief(plan.amount),

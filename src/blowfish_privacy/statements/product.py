@@ -23,7 +23,7 @@ from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import EPSILON, Strength, meanings_view
-from blowfish_privacy.release.verification import Product, Published, Released, read_product
+from blowfish_privacy.release.verification import Product, Released, VerifiedRelease, read_product
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.files import AnyResult, FilesBeside, files_beside, values_file
 from blowfish_privacy.statements.card import (
@@ -60,11 +60,6 @@ class ProductLoss:
     """What a product lost, for use in sentences and tables."""
 
     product: Product
-
-    @property
-    def most(self) -> Strength:
-        """What the secret pair that lost the most has lost."""
-        return self.strength(self.product.spent)
 
     def strength(self, amount: Fraction) -> Strength:
         """Return a loss in the measure of the ledger, for use in sentences."""
@@ -116,7 +111,7 @@ class ProductLoss:
 # The releases of a product, each in a line or two.
 
 
-def named(released: Published, product: Product) -> str:
+def named(released: VerifiedRelease, product: Product) -> str:
     """Name a release; of several with one name also by the entry that paid for it."""
     several = sum(each.name == released.name for each in product.released) > 1
     return f"{quoted(released.name)} (entry {released.number})" if several else quoted(released.name)
