@@ -39,6 +39,15 @@ def what_facts_do(policy: Policy) -> Iterator[str]:
     yield from _together(policy, plain)
 
 
+def refusal_of_facts(policy: Policy) -> RefusalError | None:
+    """Return why no noise for the full table is known under all facts together; None if some is."""
+    try:
+        _table(policy)
+    except RefusalError as refused:
+        return refused
+    return None
+
+
 def what_facts_disclose(policy: Policy) -> str | None:
     """Say that the known facts leave nothing in the full table to protect; None if they do leave something."""
     try:

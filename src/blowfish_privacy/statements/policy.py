@@ -425,23 +425,6 @@ def lost_between(plan: Plan, names: frozenset[str]) -> Strength:
     return lost_on(plan.policy, plan.certificate.loss, plan.policy.domain.project(sorted(names)))
 
 
-def odds_view(odds: Odds, prior: Fraction = EVEN) -> dict[str, Any]:
-    """Show the odds as plain values; probabilities are rounded away from the prior."""
-    most, least = odds.most(prior), odds.least(prior)
-    return {
-        "first": odds.promise.first,
-        "second": odds.promise.second,
-        "promised": odds.promise.promised,
-        "steps": odds.steps,
-        "factor": odds.factor,
-        "prior": float(prior),
-        "most": most,
-        "least": least,
-        "sentence": odds.sentence,
-        "guess": odds.guess(prior),
-    }
-
-
 def percent_up(share: float) -> str:
     """Write a probability in hundredths, never less than it is; with more digits close to certainty."""
     for digits in range(4):

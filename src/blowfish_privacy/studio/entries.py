@@ -150,11 +150,6 @@ def read_condition(text: str, attribute: Attribute) -> Any:
     return {"values": parts} if two_values else parts
 
 
-def ranges_text(ranges: Sequence[Sequence[Any]]) -> str:
-    """Write ranges for a field of a form."""
-    return ", ".join(map(_range_text, ranges))
-
-
 def numbers_text(numbers: Sequence[Any]) -> str:
     """Write a list of numbers for a field of a form."""
     return ", ".join(map(_text, numbers))

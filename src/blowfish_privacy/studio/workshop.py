@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from blowfish_privacy.engines import located
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError, SpecError
 from blowfish_privacy.noise import BitSource
-from blowfish_privacy.policies.fact_words import what_facts_do
+from blowfish_privacy.policies.fact_words import refusal_of_facts, what_facts_do
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.release.plan import CautiousNumbers
 from blowfish_privacy.release.spec import PolicyFile
@@ -32,7 +32,7 @@ from blowfish_privacy.studio.draft import Draft, Problem
 from blowfish_privacy.studio.planning import PlanCache, Planning, PublicAnswers, is_remote
 from blowfish_privacy.studio.publishing import Offer, Publisher
 from blowfish_privacy.support import yaml_edit
-from blowfish_privacy.support.exact import rounded_up, stated_amount
+from blowfish_privacy.support.exact import is_positive, rounded_up, stated_amount
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.postgresql import confirm, is_address, is_confirmed, named_servers
 
@@ -298,10 +298,12 @@ class ChosenLoss:
     @staticmethod
     def wrong(text: str) -> str | None:
         """Say what is wrong with an epsilon that somebody wrote."""
+        if not is_positive(text):
+            return "a number above 0"
         try:
             stated_amount(text, "epsilon", error=QueryError)
         except QueryError as error:
-            return error.message if "too " in error.message else "a number above 0"
+            return error.message
         return None
 
 
@@ -325,16 +327,17 @@ class Effects:
 
     file: PolicyFile
     words: tuple[str, ...] = ()
+    refused: Problem | None = None
+    """Why the facts allow for no full table, which the words say."""
     view: FactsView | None = None
     problem: Problem | None = None
 
     @property
     def refusals(self) -> list[Problem]:
-        """Why releases are refused, each reason once."""
+        """Why releases are refused, each reason once; what the words of the facts say already is not repeated."""
         given = [] if self.view is None else [effect.given for effect in self.view.together]
         reasons = dict.fromkeys(Problem(each.refusal, each.hint) for each in given if each.refusal is not None)
-        # What the words of the facts say already is not said twice.
-        return [reason for reason in reasons if not any(reason.message in sentence for sentence in self.words)]
+        return [reason for reason in reasons if reason != self.refused]
 
 
 class FactEffects:
@@ -378,7 +381,7 @@ class FactEffects:
         try:
             folder = self._workshop.draft.folder
             numbers = CautiousNumbers(file.policy, partial(self._answers.of, file.data, folder))
-            found = Effects(file, _words(file), facts_view(file.policy, file.releases, numbers))
+            found = Effects(file, *_words(file), facts_view(file.policy, file.releases, numbers))
         except BlowfishError as error:
             found = Effects(file, problem=Problem.of(error))
         except Exception as error:
@@ -392,11 +395,13 @@ class FactEffects:
             self.worked_out.fire()
 
 
-def _words(file: PolicyFile) -> tuple[str, ...]:
+def _words(file: PolicyFile) -> tuple[tuple[str, ...], Problem | None]:
+    """Say what the facts do, and which refusal these words include."""
     try:
-        return tuple(what_facts_do(file.policy))
+        words, refused = tuple(what_facts_do(file.policy)), refusal_of_facts(file.policy)
     except BlowfishError as error:
-        return (error.message,)
+        words, refused = (error.message,), error
+    return words, None if refused is None else Problem(refused.message, refused.hint)
 
 
 # What the studio begins with, and what it leaves behind when it ends with something unsaved.

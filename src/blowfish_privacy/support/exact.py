@@ -55,6 +55,15 @@ def positive(value: object, what: str, *, error: type[BlowfishError]) -> Fractio
     return number
 
 
+def is_positive(value: object) -> bool:
+    """Say whether a value is a number above zero, as a user writes it."""
+    try:
+        positive(value, "it", error=BlowfishError)
+    except BlowfishError:
+        return False
+    return True
+
+
 def stated_amount(value: object, what: str, *, error: type[BlowfishError]) -> Fraction:
     """Like :func:`positive`, for what is spent or an error that is wanted: nobody can mean one far from 1."""
     number = positive(value, what, error=error)

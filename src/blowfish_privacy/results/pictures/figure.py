@@ -76,7 +76,7 @@ def _installed() -> Iterator[tuple[str, Any]]:
             continue
 
 
-BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "0.55"
+BLUE, ORANGE = "#0072B2", "#E69F00"
 """Colours that are told apart by people who are colour-blind, and by their lightness in print."""
 ENDINGS = ("png", "svg", "pdf")
 """The forms of pictures, by how their files end."""

@@ -38,7 +38,6 @@ FAINT = "#eef0f3"
 SERIES = (POLICY, PLAIN, GOOD, "#6d3fa0", WARN, MUTED)
 """Colours of lines side by side, in this order."""
 DASHES = ("solid", "dashed", "dotted", "solid", "dashed", "dotted")
-SYMBOLS = ("circle", "diamond", "triangle", "rect", "roundRect", "pin")
 HEAT = ("#f3f7fb", "#c6dbef", "#85b8dd", "#4a90c4", "#1a5f9e", "#0c2f52")
 """From little to much; dark is much."""
 
@@ -166,23 +165,6 @@ def line(name: str, points: Sequence[Any], number: int = 0, **more: Any) -> Opti
     style = {"width": 2, "type": DASHES[at], "color": SERIES[at]}
     shown = {"type": "line", "name": name, "data": list(points), "symbol": "none", "color": SERIES[at]}
     return {**shown, "lineStyle": style, **more}
-
-
-def colour_bar(least: float, most: float, name: str, **more: Any) -> Option:
-    """Return the scale of a heat map, with a handle at each end."""
-    return {
-        "type": "continuous",
-        "min": least,
-        "max": most,
-        "calculable": True,
-        "orient": "vertical",
-        "right": 4,
-        "top": "middle",
-        "text": [name, ""],
-        "textStyle": {"fontSize": LABEL_SIZE, "color": INK},
-        "inRange": {"color": list(HEAT)},
-        **more,
-    }
 
 
 def _round_step(labels: Sequence[str]) -> int:

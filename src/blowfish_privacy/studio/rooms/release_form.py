@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -279,7 +278,6 @@ _TITLES = {"epsilon": "Epsilon", "rho": "Rho", "error": "Typical error"}
 _WAYS = {"epsilon": "spend epsilon", "rho": "spend rho", "error": "reach an error"}
 _NOISES = {"": "the more accurate", "laplace": "Laplace", "gaussian": "Gaussian"}
 _AUTOMATIC = "chosen for you"
-_PLACE = re.compile(r"^(line [\d,]+: )?releases\[\d+\](: |\.)?")
 
 
 class ReleaseForm:
@@ -344,8 +342,7 @@ class ReleaseForm:
 
     def _refusal(self) -> None:
         if self._problem is not None:
-            # The form stands for one release: where it is in the file is no news here.
-            said = _PLACE.sub("", self._problem.message)
+            said = self._problem.message
             problem_card(Problem(f"{said[:1].upper()}{said[1:]}", self._problem.hint))
 
     @property

@@ -36,7 +36,7 @@ from blowfish_privacy.studio.secret_choice import (
     with_choice,
 )
 from blowfish_privacy.studio.workshop import ChosenLoss, Signal, Workshop, last_good_body
-from blowfish_privacy.support.exact import positive, show
+from blowfish_privacy.support.exact import is_positive, positive, show
 
 # Groups of categories: dragged from box to box, or moved by a menu, which works with the keyboard.
 
@@ -252,11 +252,7 @@ CONTROLS: dict[Kind, Callable[[SecretCard], None]] = {
 
 
 def _wrong_number(text: Any) -> str | None:
-    try:
-        positive(str(text or ""), "it", error=PolicyError)
-    except PolicyError:
-        return "a number above 0"
-    return None
+    return None if is_positive(str(text or "")) else "a number above 0"
 
 
 def _stops(longest: Fraction) -> list[Fraction]:
