@@ -19,7 +19,7 @@ from blowfish_privacy.privacy.public_totals import MOST_CELLS
 from blowfish_privacy.queries.counts import clusters_asked
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.map import draw_pair, draw_pairs
-from blowfish_privacy.results.result import Result
+from blowfish_privacy.results.result import Result, whole_number
 from blowfish_privacy.support.arrays import Floats, estimates
 from blowfish_privacy.support.exact import exact
 from blowfish_privacy.support.progress import task
@@ -88,7 +88,7 @@ class ClustersResult(Result):
     def elbow(self, largest: int = 10) -> dict[int, float]:
         """Return for every number of clusters the estimated sum of squared distances to the centres."""
         self._need_all_places("an elbow")
-        most = _whole_number(largest, "the largest number of clusters", 1)
+        most = whole_number(largest, "the largest number of clusters", 1)
         most = min(most, self.domain.size)
         return {k: self.clusters(k).objective for k in range(1, most + 1)}
 
@@ -126,8 +126,8 @@ class ClustersResult(Result):
         """
         self._need_all_places("synthetic records")
         known = round(self.points.records) if self.release.records is None else self.release.records
-        many = known if records is None else _whole_number(records, "the number of records", 0)
-        generator = np.random.default_rng(None if seed is None else _whole_number(seed, "the seed", 0))
+        many = known if records is None else whole_number(records, "the number of records", 0)
+        generator = np.random.default_rng(None if seed is None else whole_number(seed, "the seed", 0))
         chosen = generator.choice(len(self.points.weights), many, p=self.points.weights / self.points.records)
         jitter = generator.uniform(-0.5, 0.5, (many, len(self.domain.names)))
         return _inside(self.domain, self.points.places[chosen] + jitter * self.points.widths[chosen], whole=True)
@@ -188,12 +188,6 @@ def _checked_k(k: object, domain: Domain) -> int:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= domain.size:
         raise QueryError(f"the number of clusters lies between 1 and {domain.size:,}, got {brief(k)}.")
     return int(k)
-
-
-def _whole_number(given: object, what: str, least: int) -> int:
-    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < least:
-        raise QueryError(f"{what} must be a whole number from {least} up, got {brief(given)}.")
-    return int(given)
 
 
 def _reach(attribute: Attribute) -> float:

@@ -163,10 +163,6 @@ class NumberResult(Result):
         chosen = self.release.population.box.get(name, Subset.span(0, attribute.size))
         return float(attribute.value(chosen.first)), float(attribute.value(chosen.last))
 
-    @property
-    def _asked(self) -> str:
-        return f"{self.release.query.keyword} of {self.release.query.subject}{self.condition()}"
-
     def error(self) -> Error:
         mechanism = self.release.mechanism
         return (
@@ -190,7 +186,9 @@ class NumberResult(Result):
     def rows(self) -> Iterator[list[Any]]:
         error = self.error()
         (value,) = single_estimates(self.values, error.rmse).tolist()
-        yield [self._asked, value, *standard_errors([error.rmse, error.interval("0.95")]).tolist()]
+        query = self.release.query
+        asked = f"{query.keyword} of {query.subject}{self.condition()}"
+        yield [asked, value, *standard_errors([error.rmse, error.interval("0.95")]).tolist()]
 
     def intervals_shown(self) -> Sequence[LabelledInterval]:
         width = self.error().interval("0.95")

@@ -12,17 +12,16 @@ from blowfish_privacy.results.pictures.figure import plain_text, shorten, shorte
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
 from blowfish_privacy.results.pictures.map import share_colours
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
-from blowfish_privacy.results.result import HEADLINE, Drawn, Result, columns_of, frame, parquet
-from blowfish_privacy.support.csv_tables import csv_table
+from blowfish_privacy.results.result import HEADLINE, Document, Result
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 
 
-class GroupsResult(Mapping[Any, Result], Drawn):
+class GroupsResult(Mapping[Any, Result], Document):
     """The results of all groups, by the value that their records share; by several values, where there are several."""
 
     def __init__(self, results: Sequence[Result], body: Mapping[str, Any], text: str) -> None:
         self.by: tuple[str, ...] = results[0].release.selection.by
-        self.text: str = text
+        self.text = text
         self._body = body
         self._results = {_shared(result): result for result in results}
 
@@ -69,32 +68,10 @@ class GroupsResult(Mapping[Any, Result], Drawn):
 
     @property
     def header(self) -> list[str]:
-        """The names of the table's columns: the attributes that groups are made by come first."""
         return [*self.by, *next(iter(self.values())).header]
 
     def rows(self) -> Iterator[list[Any]]:
-        """Go through the tables of all groups row by row."""
         return ([*_key(result), *row] for result in self.values() for row in result.rows())
-
-    def to_frame(self) -> Any:
-        """Return all groups as one pandas DataFrame."""
-        return frame(self.header, self.rows())
-
-    def csv(self) -> bytes:
-        """Return all groups as one CSV table."""
-        return csv_table(self.header, self.rows())
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write all groups as one CSV table."""
-        write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
-
-    def parquet(self) -> bytes:
-        """Return all groups as one table in Parquet; its metadata say which document it was written from."""
-        return parquet(columns_of(self.header, list(self.rows())), document=self.text)
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write all groups as one table in Parquet."""
-        write_atomically(path, self.parquet(), hint=IN_THE_LEDGER)
 
     def figure(self) -> Any:
         every = list(self.values())
@@ -119,9 +96,6 @@ class GroupsResult(Mapping[Any, Result], Drawn):
             axes.label_outer()
         share_colours(panels)
         return figure
-
-    def _drawn_from(self) -> str:
-        return self.text
 
 
 def _named(result: Result) -> str:

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,13 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import SpecError
+from blowfish_privacy.errors import QueryError, SpecError, brief
 from blowfish_privacy.mechanisms import Error
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release import reading
 from blowfish_privacy.release.document import KeptValues
 from blowfish_privacy.release.reading import Release
-from blowfish_privacy.results.pictures.figure import ending_of, picture, shorten, start_figure, state_below, title_above
+from blowfish_privacy.results.pictures.figure import (
+    ending_of,
+    fingerprint,
+    picture,
+    plain_text,
+    shorten,
+    start_figure,
+    state_below,
+    title_above,
+)
 from blowfish_privacy.results.pictures.intervals import LabelledInterval
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.csv_tables import csv_pieces, csv_table
@@ -46,16 +54,18 @@ def parquet(columns: Mapping[str, Column], *, document: str) -> bytes:
         dated = [name for name, column in columns.items() if column.dtype.kind == "M"]
         held = {name: column.astype("datetime64[s]") if name in dated else column for name, column in columns.items()}
         connection.register("released", held)
-        cast = ", ".join(f'CAST("{name}" AS DATE) AS "{name}"' for name in map(_doubled, dated))
+        quoted = [name.replace('"', '""') for name in dated]
+        cast = ", ".join(f'CAST("{name}" AS DATE) AS "{name}"' for name in quoted)
         chosen = f"(SELECT * REPLACE ({cast}) FROM released)" if dated else "released"  # noqa: S608  # names are quoted
-        origin = f"{{'{_ORIGIN}': '{_fingerprint(document)}'}}"
-        connection.execute(f"COPY {chosen} TO '{_escaped(str(path))}' (FORMAT parquet, KV_METADATA {origin})")
+        origin = f"{{'{_ORIGIN}': '{fingerprint(document)}'}}"
+        target = str(path).replace("'", "''")
+        connection.execute(f"COPY {chosen} TO '{target}' (FORMAT parquet, KV_METADATA {origin})")
         return path.read_bytes()
 
 
 def written_from(document: str, content: bytes) -> bool:
     """Say whether a Parquet file was written from a release document."""
-    return all(part.encode() in content for part in (_ORIGIN, _fingerprint(document)))
+    return all(part.encode() in content for part in (_ORIGIN, fingerprint(document)))
 
 
 def columns_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Column]:
@@ -89,18 +99,6 @@ def typed(cells: Sequence[Any]) -> Column:
     texts = np.empty(len(cells), dtype=object)
     texts[:] = [str(cell) for cell in cells]
     return texts
-
-
-def _doubled(name: str) -> str:
-    return name.replace('"', '""')
-
-
-def _escaped(text: str) -> str:
-    return text.replace("'", "''")
-
-
-def _fingerprint(document: str) -> str:
-    return sha256(document.encode()).hexdigest()
 
 
 # What has a picture: its figure as PNG, SVG and PDF, and as a file.
@@ -137,6 +135,82 @@ class Drawn(ABC):
         return picture(self.figure(), ending, document=self._drawn_from())
 
 
+class Tabular(ABC):
+    """Something that has rows under a header."""
+
+    @property
+    @abstractmethod
+    def header(self) -> list[str]:
+        """The names of the table's columns."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[list[Any]]:
+        """Go through the table row by row."""
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        return frame(self.header, self.rows())
+
+    def csv(self) -> bytes:
+        """Return the table as CSV."""
+        return csv_table(self.header, self.rows())
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the table as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
+        write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
+
+
+class Document(Drawn, Tabular):
+    """What a release document holds: a result, or those of several groups."""
+
+    text: str
+    """The release document, byte for byte as it was recorded in the ledger."""
+
+    def _drawn_from(self) -> str:
+        return self.text
+
+    def parquet(self) -> bytes:
+        """Return the table as Parquet; its metadata say which document it was written from."""
+        return parquet(self.columns(), document=self.text)
+
+    def columns(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the table as columns."""
+        return columns_of(self.header, list(self.rows()))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the table as Parquet."""
+        write_atomically(path, self.parquet(), hint=IN_THE_LEDGER)
+
+
+class CountTable(Drawn, Tabular):
+    """The counts of every combination of values of some attributes."""
+
+    domain: Domain
+    values: npt.NDArray[Any]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes, in the order of the axes."""
+        return self.domain.names
+
+    @property
+    def labels(self) -> list[list[str]]:
+        """The values of each attribute, as they are shown."""
+        return [[each.show(position) for position in range(each.size)] for each in self.domain.attributes]
+
+    def figure(self) -> Any:
+        figure = self._figure()
+        figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
+        return figure
+
+    @abstractmethod
+    def _figure(self) -> Any:
+        """Draw the counts, without a title."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {' by '.join(self.names)}: {self.values.size:,} cells>"
+
+
 _HOMES = {
     "clusters": "clusters",
     "cumulative": "cumulative",
@@ -155,7 +229,7 @@ HEADLINE = 200
 """Letters that have room above a figure, in two lines or three."""
 
 
-class Result(Drawn):
+class Result(Document):
     """The noisy answers of one release. Everything here is post-processing: free, as often as one likes."""
 
     kind: ClassVar[str]
@@ -177,7 +251,6 @@ class Result(Drawn):
     def __init__(self, release: Release, text: str) -> None:
         self.release = release
         self.text = text
-        """The release document, byte for byte as it was recorded in the ledger."""
 
     @property
     def name(self) -> str:
@@ -233,11 +306,6 @@ class Result(Drawn):
         """Say what a reader should know about the numbers shown: how wrong they are, and which are biased."""
         return []
 
-    @property
-    @abstractmethod
-    def header(self) -> list[str]:
-        """The names of the table's columns."""
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.title()!r}: {self.in_short()}{self.statement}>"
 
@@ -246,36 +314,8 @@ class Result(Drawn):
         return ""
 
     @abstractmethod
-    def rows(self) -> Iterator[list[Any]]:
-        """Go through the table row by row."""
-
-    @abstractmethod
     def draw(self, axes: Any) -> None:
         """Draw the answers on matplotlib axes, which may be part of another figure."""
-
-    def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame."""
-        return frame(self.header, self.rows())
-
-    def csv(self) -> bytes:
-        """Return the table as CSV."""
-        return csv_table(self.header, self.rows())
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the table as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
-        write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
-
-    def parquet(self) -> bytes:
-        """Return the table as Parquet; its metadata say which document it was written from."""
-        return parquet(self.columns(), document=self.text)
-
-    def columns(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Return the table as columns."""
-        return columns_of(self.header, list(self.rows()))
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write the table as Parquet."""
-        write_atomically(path, self.parquet(), hint=IN_THE_LEDGER)
 
     def save(self, path: str | Path) -> None:
         """Write the release document, and beside it the file of its values, if they have one of their own."""
@@ -288,22 +328,16 @@ class Result(Drawn):
         return ()
 
     def figure(self) -> Any:
-        return self._inscribed(self._figure())
+        figure = self._figure()
+        title_above(figure, self.headline())
+        state_below(figure, self.statement)
+        return figure
 
     def _figure(self) -> Any:
         """Draw the answers, without the headline and the guarantee."""
         figure, axes = start_figure(8, 4.5)
         self.draw(axes)
         return figure
-
-    def _inscribed(self, figure: Any) -> Any:
-        """Write the headline above a figure and the guarantee below it."""
-        title_above(figure, self.headline())
-        state_below(figure, self.statement)
-        return figure
-
-    def _drawn_from(self) -> str:
-        return self.text
 
     def headline(self) -> str:
         """Return what a figure is called: the release and its group, what was asked, and of which records."""
@@ -335,6 +369,14 @@ def frame(header: list[str], rows: Iterator[list[Any]]) -> Any:
 def as_float(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Turn noisy answers into floats, for pictures and projections."""
     return np.asarray(values, dtype=np.float64)
+
+
+def whole_number(given: Any, what: str, least: int, most: int | None = None) -> int:
+    """Read a whole number that somebody asks for, within bounds."""
+    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    if not whole or given < least or (most is not None and given > most):
+        raise QueryError(f"{what} must be a whole number from {least} up, got {brief(given)}.")
+    return int(given)
 
 
 # Records as columns of values: what a position is shown as.

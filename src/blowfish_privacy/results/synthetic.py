@@ -21,21 +21,20 @@ from blowfish_privacy.mechanisms.synthetic.rounds import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
 from blowfish_privacy.noise.law import Law
 from blowfish_privacy.release.document import seal
-from blowfish_privacy.results.pictures.figure import plain_text
 from blowfish_privacy.results.pictures.tables import table_figure
 from blowfish_privacy.results.quality import Quality, draw_pairs, draw_quality, quality
 from blowfish_privacy.results.result import (
-    Drawn,
+    CountTable,
     Result,
     columns_of_records,
     counted,
     csv_of_records,
     frame,
     rows_of_records,
+    whole_number,
 )
 from blowfish_privacy.results.tables import Table
 from blowfish_privacy.support.arrays import Integers, rounded_column
-from blowfish_privacy.support.csv_tables import csv_table
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 from blowfish_privacy.support.limits import RECORDS, SYNTHETIC_DRAWN
@@ -76,8 +75,8 @@ class MeasuredError:
 NO_FORMULA = "No formula states the error of these counts: they come from a model that was fitted to noisy tables."
 
 
-@dataclass(frozen=True, eq=False)
-class ModelTable(Drawn):
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelTable(CountTable):
     """The counts that a model expects for every combination of values of some attributes."""
 
     domain: Domain
@@ -85,16 +84,6 @@ class ModelTable(Drawn):
     values: npt.NDArray[np.float64]
     measured: bool
     """Whether a table with these attributes was measured, so that the model was fitted to it."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes, in the order of the axes."""
-        return self.domain.names
-
-    @property
-    def labels(self) -> list[list[str]]:
-        """The values of each attribute, as they are shown."""
-        return [[each.show(position) for position in range(each.size)] for each in self.domain.attributes]
 
     def remarks(self) -> list[str]:
         """Say that the error is not known, and whether the table was measured."""
@@ -104,37 +93,22 @@ class ModelTable(Drawn):
 
     @property
     def header(self) -> list[str]:
-        """The names of the table's columns."""
         return [*self.names, "count"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each cell."""
         for shown, value in zip(
             product(*self.labels), rounded_column(self.values.reshape(-1), 3).tolist(), strict=True
         ):
             yield [*shown, value]
 
-    def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame."""
-        return frame(self.header, self.rows())
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the table as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
-        write_atomically(path, csv_table(self.header, self.rows()), hint=IN_THE_LEDGER)
-
-    def figure(self) -> Any:
-        figure = table_figure(self.values, self.domain, 0.0, "count that the model expects")
-        figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
-        return figure
-
-    def __repr__(self) -> str:
-        return f"<ModelTable of {' by '.join(self.names)}: {self.values.size:,} cells>"
+    def _figure(self) -> Any:
+        return table_figure(self.values, self.domain, 0.0, "count that the model expects")
 
 
 MOST_CELLS = 10_000_000
+"""The largest table that a model is asked for."""
 _MOST_ESTIMATED = 1_000_000
 """The most records that are drawn unless asked for, where their number is an estimate."""
-"""The largest table that a model is asked for."""
 
 
 class SyntheticResult(Result):
@@ -180,14 +154,14 @@ class SyntheticResult(Result):
 
     def positions(self, n: int | None = None, *, seed: int | None = None) -> Integers:
         """Draw records as positions, one row for each record and one column for each attribute."""
-        many = self.many if n is None else _whole_number(n, "the number of records", 1, RECORDS)
+        many = self.many if n is None else whole_number(n, "the number of records", 1, RECORDS)
         if many > self._most:
             raise QueryError(
                 f"at most {self._most:,} records of {len(self.header)} attributes are drawn at once, got {many:,}.",
                 hint="ask for fewer, or several times with other seeds.",
             )
         kept = self._kept(many)
-        chosen = int(seal(self.release.body)[:16], 16) if seed is None else _whole_number(seed, "the seed", 0, 2**128)
+        chosen = int(seal(self.release.body)[:16], 16) if seed is None else whole_number(seed, "the seed", 0, 2**128)
         generator = np.random.default_rng(chosen)
         with task("Drawing records"):
             made = self.model.records(many, generator, kept)
@@ -305,12 +279,6 @@ class SyntheticResult(Result):
         """Draw how well the model holds what was measured: all pairs, and single attributes beside their noise."""
         singles = [known for axes, known in combined(self._measurements).items() if len(axes) == 1]
         return draw_quality(self.quality(), self.domain, singles, self.model)
-
-
-def _whole_number(given: Any, what: str, least: int, most: int) -> int:
-    if not isinstance(given, int | np.integer) or isinstance(given, bool) or not least <= given <= most:
-        raise QueryError(f"{what} must be a whole number from {least} up, got {brief(given)}.")
-    return int(given)
 
 
 # Synthetic records compared with the data that they stand for. For the custodian: it is exact, and no release.

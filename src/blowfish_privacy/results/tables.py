@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,11 +19,9 @@ from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_table, start_panels, table_figure
-from blowfish_privacy.results.result import HEADLINE, Drawn, Result, frame
+from blowfish_privacy.results.result import HEADLINE, CountTable, Result
 from blowfish_privacy.support.arrays import Floats, estimates, standard_errors
-from blowfish_privacy.support.csv_tables import csv_table
 from blowfish_privacy.support.exact import Number, about
-from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 
 # One table of a set of tables.
 
@@ -45,8 +42,8 @@ class CellError(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Table(Drawn):
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(CountTable):
     """The counts of every combination of values of some attributes, with their errors."""
 
     domain: Domain
@@ -57,23 +54,9 @@ class Table(Drawn):
     axes: tuple[int, ...]
     """The numbers of the attributes among all that the set of tables is about."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes, in the order of the axes."""
-        return self.domain.names
-
-    @property
-    def labels(self) -> list[list[str]]:
-        """The values of each attribute, as they are shown."""
-        return [[each.show(position) for position in range(each.size)] for each in self.domain.attributes]
-
-    @property
+    @cached_property
     def standard_error(self) -> float:
         """The standard error of a cell, the largest where they differ; of biased counts a simulated typical error."""
-        return self._standard_error
-
-    @cached_property
-    def _standard_error(self) -> float:
         return self.error.standard_error(self.axes)
 
     @property
@@ -103,39 +86,20 @@ class Table(Drawn):
 
     @property
     def header(self) -> list[str]:
-        """The names of the table's columns."""
         return [*self.names, "count", "typical_error"]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row for each cell."""
         errors = self.standard_errors.reshape(-1)
         columns = estimates(self.values.reshape(-1), errors).tolist(), standard_errors(errors).tolist()
         for shown, value, error in zip(product(*self.labels), *columns, strict=True):
             yield [*shown, value, error]
 
-    def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame."""
-        return frame(self.header, self.rows())
-
-    def csv(self) -> bytes:
-        """Return the table as CSV."""
-        return csv_table(self.header, self.rows())
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the table as CSV; a text like a formula of a spreadsheet gets an apostrophe in front."""
-        write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
-
     def draw(self, axes: Any) -> None:
         """Draw the counts on matplotlib axes, which may be part of another figure."""
         draw_table(axes, self.values, self.domain, self._halves())
 
-    def figure(self) -> Any:
-        figure = table_figure(self.values, self.domain, self._halves())
-        figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
-        return figure
-
-    def __repr__(self) -> str:
-        return f"<Table of {' by '.join(self.names)}: {self.values.size:,} cells>"
+    def _figure(self) -> Any:
+        return table_figure(self.values, self.domain, self._halves())
 
 
 class TablesResult(Result):

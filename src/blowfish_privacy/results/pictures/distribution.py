@@ -13,6 +13,7 @@ from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.results.pictures.figure import (
     BLUE,
     ORANGE,
+    add_grid,
     label_numbers,
     label_part,
     label_values,
@@ -167,8 +168,7 @@ def draw_shares(
     flat = share[0] >= 0.5 and len(share) >= _FEWEST
     bottom = share[0] - 0.05 * (1 - share[0]) - (high[0] - low[0]) if flat else -0.02
     axes.set_ylim(bottom, 1.02)
-    axes.grid(color="0.92")
-    axes.set_axisbelow(True)
+    add_grid(axes)
     places = ((text, share[place], [each + _shift(domain) for each in (place, *ends)]) for text, place, *ends in marks)
     draw_marks(axes, [Point(text, at[0], up, at[1], at[2]) for text, up, at in places])
 
@@ -185,8 +185,7 @@ def draw_density(axes: Any, domain: Domain, density: Density) -> None:
     label_numbers(axes.yaxis, _density_words(domain, density))
     axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
-    axes.grid(color="0.92")
-    axes.set_axisbelow(True)
+    add_grid(axes)
 
 
 def _density_words(domain: Domain, density: Density) -> str:

@@ -151,7 +151,7 @@ def picture(figure: Any, ending: str, *, document: str | None = None, origin: st
     """Turn a figure into PNG, SVG or PDF; that of a release says which document it was drawn from."""
     from matplotlib import rc_context
 
-    source = "" if document is None else _fingerprint(document)
+    source = "" if document is None else fingerprint(document)
     metadata: dict[str, dict[str, Any]] = {
         "png": {origin: source} if source else {},
         "svg": {"Date": None, **({"Description": f"{origin} {source}"} if source else {})},
@@ -188,10 +188,11 @@ def ending_of(file: str | Path) -> str:
 
 def drawn_from(document: str, drawn: bytes, *, origin: str = RELEASE) -> bool:
     """Say whether a picture was drawn from a release document, or another text."""
-    return any(f"{origin}{between}{_fingerprint(document)}".encode() in drawn for between in ("\0", " "))
+    return any(f"{origin}{between}{fingerprint(document)}".encode() in drawn for between in ("\0", " "))
 
 
-def _fingerprint(document: str) -> str:
+def fingerprint(document: str) -> str:
+    """Return the SHA-256 of a text, by which pictures and tables name what they were made from."""
     return sha256(document.encode()).hexdigest()
 
 
@@ -247,6 +248,12 @@ def label_numbers(axis: Any, words: str, *, most: int = 6) -> None:
     axis.set_label_text(plain_text(words), fontsize=9)
 
 
+def add_grid(axes: Any, direction: str = "both") -> None:
+    """Draw faint lines behind everything else."""
+    axes.grid(axis=direction, color="0.92")
+    axes.set_axisbelow(True)
+
+
 def number(value: float, _: int | None = None) -> str:
     """Write the number of a tick: with separators, and without the traces of floating point."""
     return f"{value:,.10g}" if value else "0"
@@ -257,20 +264,22 @@ def without_sign(value: float, _: int | None = None) -> str:
     return number(abs(value))
 
 
-def with_interval(value: float, low: float, high: float) -> str:
+def with_interval(value: float, low: float, high: float, *, decimals: int = 1) -> str:
     """Write a number with its interval, if it has one, to as many digits as the interval leaves."""
-    if low == high:
-        return deserved(value, 0)
-    ends = " to ".join(deserved(end, high - low) for end in (low, high))
-    return f"{deserved(value, high - low)} (95 % interval {ends})"
+    shown, below, above = (deserved(each, high - low, decimals=decimals) for each in (value, low, high))
+    return shown if low == high else f"{shown} (95 % interval {below} to {above})"
 
 
-def deserved(value: float, width: float) -> str:
-    """Write a number to as many digits as a 95 % interval of some width, about four standard errors, leaves."""
+def deserved(value: float, width: float, *, decimals: int = 1) -> str:
+    """Write a number to as many digits as a 95 % interval of some width, about four standard errors, leaves.
+
+    ``decimals`` is down to which digit of the width decimals are written. Of large numbers, digits are written down to
+    the second one of the error.
+    """
     if not width:
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
-    # Decimals down to the first digit of the width; of large numbers down to the second digit of the error.
-    places = -floor(log10(width)) if width < 1 else min(1 - floor(log10(width / 4)), 0)
+    finest, coarsest = decimals - 1 - floor(log10(width)), 1 - floor(log10(width / 4))
+    places = max(finest, min(coarsest, 0))
     return f"{round(float(value), places) + 0.0:,.{min(max(places, 0), 9)}f}"
 
 

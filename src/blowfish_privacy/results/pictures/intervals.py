@@ -10,6 +10,7 @@ import numpy as np
 
 from blowfish_privacy.results.pictures.figure import (
     BLUE,
+    add_grid,
     deserved,
     label_numbers,
     plain_text,
@@ -72,8 +73,7 @@ def draw_intervals(axes: Any, rows: Rows, words: str, *, least: float | None = N
     axes.spines["left"].set_visible(False)
     _reach(axes, [end for row in rows.values() for each in row for end in (each.low, each.high)], least)
     label_numbers(axes.xaxis, words)
-    axes.grid(color="0.92")
-    axes.set_axisbelow(True)
+    add_grid(axes)
     columns = len(next(iter(rows.values())))
     if columns > 1:
         axes.legend(ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=8)

@@ -13,6 +13,7 @@ from blowfish_privacy.domain import Categorical, Domain
 from blowfish_privacy.results.pictures.figure import (
     BLUE,
     ORANGE,
+    add_grid,
     label_numbers,
     label_values,
     plain_text,
@@ -58,8 +59,7 @@ def draw_bars(axes: Any, counts: Values, domain: Domain, half: Values, said: str
     axes.margins(x=0.01)
     _label_across(axes, domain)
     label_numbers(axes.yaxis, _quantity(half, said))
-    axes.grid(axis="y", color="0.92")
-    axes.set_axisbelow(True)
+    add_grid(axes, "y")
 
 
 def draw_dots(axes: Any, counts: Values, domain: Domain, half: Values, said: str) -> None:
@@ -76,8 +76,7 @@ def draw_dots(axes: Any, counts: Values, domain: Domain, half: Values, said: str
     _label_upwards(axes, domain)
     axes.set_ylim(len(counts) - 0.4, -0.6)
     label_numbers(axes.xaxis, _quantity(half, said))
-    axes.grid(axis="x", color="0.92")
-    axes.set_axisbelow(True)
+    add_grid(axes, "x")
 
 
 def draw_lines(axes: Any, counts: Values, domain: Domain, half: Values, said: str) -> None:
