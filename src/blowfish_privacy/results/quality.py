@@ -74,6 +74,12 @@ class Quality:
         """The tables that the model does not hold, the worst first."""
         return sorted((fit for fit in self.tables if not fit.holds), key=lambda fit: -fit.misfit)
 
+    def cells(self) -> Iterator[tuple[str, str, Fit]]:
+        """Go through what is measured in a map of all attributes by all: the attributes, and every pair twice."""
+        yield from ((name, name, fit) for name, fit in self.attributes.items())
+        for (first, second), fit in self.pairs.items():
+            yield from ((first, second, fit), (second, first, fit))
+
     header = ("table", "misfit", "distance", "noise")
 
     def rows(self) -> Iterator[list[Any]]:
@@ -184,10 +190,8 @@ def draw_pairs(axes: Any, quality: Quality) -> None:
     names = quality.names
     axis = {name: number for number, name in enumerate(names)}
     misfits = np.full((len(names), len(names)), np.nan)
-    for name, fit in quality.attributes.items():
-        misfits[axis[name], axis[name]] = fit.misfit
-    for (first, second), fit in quality.pairs.items():
-        misfits[axis[first], axis[second]] = misfits[axis[second], axis[first]] = fit.misfit
+    for down, across, fit in quality.cells():
+        misfits[axis[down], axis[across]] = fit.misfit
     norm = Normalize(0, 2 * DOUBTFUL)
     image = axes.imshow(np.ma.masked_invalid(np.minimum(misfits, 1e9)), cmap="cividis", norm=norm)
     axes.set_facecolor(_UNMEASURED)

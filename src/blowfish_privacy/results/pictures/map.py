@@ -115,7 +115,8 @@ def added_up(counts: Values, half: npt.ArrayLike) -> tuple[Values, Values, int]:
     """
     spread = np.broadcast_to(np.square(half), counts.shape)
     for side in round_steps():
-        squares, reach = _squares(counts, side), np.sqrt(_squares(spread, side))
+        squares, reach = (sums_of_neighbours(each, side, side) for each in (counts, spread))
+        reach = np.sqrt(reach)
         large = max(squares.shape) > _MOST_SQUARES
         # Among many cells, noise alone takes some past their interval.
         told = squares[squares > 2 * reach].sum() >= squares.sum() / 2
@@ -124,9 +125,10 @@ def added_up(counts: Values, half: npt.ArrayLike) -> tuple[Values, Values, int]:
     return counts, np.sqrt(spread), 1
 
 
-def _squares(counts: Values, side: int) -> Values:
-    rows = np.add.reduceat(counts, np.arange(0, counts.shape[0], side), axis=0)
-    return np.add.reduceat(rows, np.arange(0, counts.shape[1], side), axis=1)
+def sums_of_neighbours(counts: Values, rows: int, columns: int) -> Values:
+    """Add up so many neighbouring rows and columns of a table."""
+    by_rows = np.add.reduceat(counts, np.arange(0, counts.shape[0], rows), axis=0)
+    return np.add.reduceat(by_rows, np.arange(0, counts.shape[1], columns), axis=1)
 
 
 def count_scale(counts: Values) -> tuple[Any, str]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
+from blowfish_privacy.results.pictures.map import sums_of_neighbours
 from blowfish_privacy.studio.charts.look import (
     HEAT,
     MOST_POINTS,
@@ -28,7 +29,7 @@ from blowfish_privacy.studio.charts.look import (
     number,
     number_axis,
     point,
-    rounded,
+    points,
     sentences,
     shorten_all,
     spread,
@@ -36,8 +37,10 @@ from blowfish_privacy.studio.charts.look import (
     thinned,
     upwards,
     value_axis,
+    whisker_series,
     whiskers,
     with_interval,
+    zoom,
 )
 from blowfish_privacy.support.arrays import Floats
 
@@ -78,7 +81,7 @@ def heat_map(
     merged = "" if rows * columns == 1 else f"Each square adds up {rows:,} by {columns:,} neighbouring cells."
     interval = _widest_interval(np.asarray(half)) if rows * columns == 1 else ""
     below = "Estimates below zero are drawn as zero." if (table < 0).any() else ""
-    cells = _blocks(table, rows, columns)
+    cells = sums_of_neighbours(table, rows, columns)
     ends = bounds and bounds(_corners((rows, tall), (columns, wide), turned=turned))
     each = np.broadcast_to(2 * np.asarray(half), domain.shape)
     each = (each.T if turned else each).reshape(table.shape)
@@ -93,7 +96,9 @@ def heat_map(
     if domain.project(names[:1]).attributes[0].ordered:
         # Names are a list, read from the top; numbers grow upwards, as in every other picture.
         option["yAxis"] |= upwards(option["yAxis"]) | {"inverse": False}
-    return TitledChart(title, option, sentences(said, interval, below, merged), _height(len(down)))
+    return TitledChart(
+        title, option, sentences(said, interval, below, merged), max(300, min(140 + 22 * len(down), 620))
+    )
 
 
 def _widest_interval(half: Floats) -> str:
@@ -197,11 +202,6 @@ def _fitting(tall: int, wide: int) -> tuple[tuple[int, int], tuple[int, int]]:
     return (rows, tall), (columns, wide)
 
 
-def _blocks(table: Floats, rows: int, columns: int) -> Floats:
-    by_rows = np.add.reduceat(table, np.arange(0, table.shape[0], rows), axis=0)
-    return np.add.reduceat(by_rows, np.arange(0, table.shape[1], columns), axis=1)
-
-
 def _labels(domain: Domain, step: int, size: int) -> list[str]:
     def show(position: int) -> str:
         return ", ".join(each.show(at) for each, at in zip(domain.attributes, domain.unflat(position), strict=True))
@@ -209,10 +209,6 @@ def _labels(domain: Domain, step: int, size: int) -> list[str]:
     if step == 1:
         return [show(position) for position in range(size)]
     return [f"{show(first)} .. {show(min(first + step, size) - 1)}" for first in range(0, size, step)]
-
-
-def _height(rows: int) -> int:
-    return max(300, min(140 + 22 * rows, 620))
 
 
 _MOST_BARS = 60
@@ -246,15 +242,14 @@ def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats
     if lines:
         series = _line_with_band("count", values, low, high, said, 0)
         axes = {"xAxis": value_axis(name, texts, boundaryGap=False), "yAxis": upwards(number_axis("count"))}
-        return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes, **_zoom()), note)
-    data = [point(value, words) for value, words in zip(rounded(values), said, strict=True)]
-    bars: Option = {"type": "bar", "name": "count", "data": data, "color": POLICY, "barMaxWidth": 64}
+        return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes, **zoom()), note)
+    bars: Option = {"type": "bar", "name": "count", "data": points(values, said), "color": POLICY, "barMaxWidth": 64}
     bars |= {"itemStyle": {"opacity": 0.8}, "barCategoryGap": "30%"}
-    series = [bars, *([whiskers(low, high)] if (high > low).any() else [])]
+    series = [bars, *whiskers(low, high)]
     labels = shorten_all(texts)
     if attribute.ordered or len(values) > _MOST_BARS:
         axes = {"xAxis": value_axis(name, labels), "yAxis": upwards(number_axis("count"))}
-        axes |= _zoom() if len(values) > _MOST_BARS else {}
+        axes |= zoom() if len(values) > _MOST_BARS else {}
         return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes), note)
     axes = {"yAxis": downwards(value_axis(name, labels)), "xAxis": number_axis("count")}
     option = chart(described=described, tooltip=telling(), series=series, **axes)
@@ -280,7 +275,7 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
             series += _line_with_band(name, line_values, below, above, said, index)
         else:
             series.append(_grouped_bars(name, line_values, said, index, len(names)))
-            over += [whiskers(below, above)] if (high > low).any() else []
+            over += [whisker_series(below, above)] if (high > low).any() else []
     drawn = "a line" if ordered else "bars"
     option = chart(
         described=f"{title}: counts by {domain.names[along]}, {drawn} for each {domain.names[across]}.",
@@ -298,17 +293,15 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
 def _line_with_band(
     name: str, values: Floats, low: Floats, high: Floats, said: Sequence[str], number: int
 ) -> list[Option]:
-    data = [point(value, words) for value, words in zip(rounded(values), said, strict=True)]
-    shown = line(name, data, number, showSymbol=False, symbol="circle")
+    shown = line(name, points(values, said), number, showSymbol=False, symbol="circle")
     return [shown, *(band(name, low, high, SERIES[number % len(SERIES)]) if (high > low).any() else [])]
 
 
 def _grouped_bars(name: str, values: Floats, said: Sequence[str], number: int, many: int) -> Option:
     """Return one of several series of bars, each below the whisker that the page puts over the same series."""
-    data = [point(value, words) for value, words in zip(rounded(values), said, strict=True)]
     # Box plots leave three tenths of a share between them, bars a part of their own width: this makes both the same.
     gap = 30 / (1 - 0.3 * (many - 1) / many)
-    shown: Option = {"type": "bar", "name": name, "data": data, "color": SERIES[number % len(SERIES)]}
+    shown: Option = {"type": "bar", "name": name, "data": points(values, said), "color": SERIES[number % len(SERIES)]}
     return shown | {"itemStyle": {"opacity": 0.8}, "barCategoryGap": "20%", "barGap": f"{gap:.4g}%"}
 
 
@@ -317,11 +310,3 @@ def _interval_words(low: Floats, high: Floats, *, bars: bool) -> str:
         return "Exact counts, without noise."
     drawn = "Whiskers show" if bars else "Bands show"
     return f"{drawn} the 95 % interval of each count."
-
-
-def _zoom() -> Option:
-    """Let a person look closer, with the wheel or with handles."""
-    return {
-        "dataZoom": [{"type": "inside"}, {"type": "slider", "height": 18, "bottom": 6, "showDetail": False}],
-        "grid": margins(bottom=62),
-    }

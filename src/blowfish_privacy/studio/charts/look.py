@@ -7,17 +7,17 @@ white, and no chart tells two things apart by colour alone: lines differ in thei
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from itertools import count
-from math import floor, log10
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.results.pictures.figure import shorten_all as cut_all
+from blowfish_privacy.results.pictures import figure
 from blowfish_privacy.support.arrays import Floats
 
 Option: TypeAlias = dict[str, Any]
@@ -113,6 +113,23 @@ def point(value: Any, said: str, **more: Any) -> Option:
     return {"value": value, "said": escape(said).replace("\n", "<br>"), **more}
 
 
+def points(values: npt.ArrayLike, said: Iterable[str]) -> list[Option]:
+    """Return a point for each number, with its text."""
+    return [point(value, words) for value, words in zip(rounded(values), said, strict=True)]
+
+
+def mark_lines(places: Sequence[Any], label: Option, **style: Any) -> Option:
+    """Mark places along the horizontal axis by lines, each a number or what ECharts knows of a line."""
+    data = [place if isinstance(place, dict) else {"xAxis": place} for place in places]
+    return {"symbol": "none", "silent": True, "data": data, "lineStyle": style, "label": label}
+
+
+def zoom(**sides: Any) -> Option:
+    """Let a person look closer, with the wheel or with handles, which need room below."""
+    handles = {"type": "slider", "height": 18, "bottom": 6, "showDetail": False}
+    return {"dataZoom": [{"type": "inside"}, handles], "grid": margins(bottom=62, **sides)}
+
+
 def legend(names: Sequence[str], **more: Any) -> Option:
     """Name lines at the top; each can be switched off."""
     return {
@@ -206,6 +223,10 @@ class TitledChart:
     height: int = 360
     """In pixels."""
 
+    def noted(self, more: str) -> TitledChart:
+        """Return it with another sentence in its note."""
+        return replace(self, note=sentences(self.note, more))
+
 
 def spread(size: int, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:
     """Choose evenly spaced positions, the first and the last among them, where there are more than fit."""
@@ -226,7 +247,7 @@ def sentences(*parts: str) -> str:
 
 def shorten_all(texts: Sequence[str], most: int = _LONGEST) -> list[str]:
     """Cut labels that are too long for an axis, so that those which differ still do."""
-    return cut_all(texts, most)
+    return figure.shorten_all(texts, most)
 
 
 def number(value: float) -> str:
@@ -236,20 +257,9 @@ def number(value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def with_interval(value: float, low: float, high: float) -> str:
-    """Write a number with its interval, if it has one, to as many digits as the interval leaves."""
-    shown, below, above = (meaningful(each, high - low) for each in (value, low, high))
-    return shown if low == high else f"{shown} (95 % interval {below} to {above})"
-
-
-def meaningful(value: float, width: float) -> str:
-    """Write a number to as many digits as the width of its interval leaves; all of an exact one."""
-    if not width:
-        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
-    # Of large numbers, down to the second digit of the error, which is about a quarter of the width.
-    finest, coarsest = (1 - floor(log10(each)) for each in (width, width / 4))
-    places = max(finest, min(coarsest, 0))
-    return f"{round(float(value), places) + 0.0:,.{min(max(places, 0), 9)}f}"
+with_interval = partial(figure.with_interval, decimals=2)
+"""Writes a number with its interval, for a text beside the pointer: there is room for one more decimal than on paper."""
+meaningful = partial(figure.deserved, decimals=2)
 
 
 def rounded(values: npt.ArrayLike) -> list[float]:
@@ -265,11 +275,13 @@ def labels_of(texts: Sequence[str], chosen: npt.NDArray[np.int64]) -> list[str]:
 # Intervals: whiskers over few values, a band over many. Tooltips say them with the value, so these stay silent.
 
 
-def whiskers(low: Floats, high: Floats) -> Option:
-    """Return a whisker with caps for each place of an axis, from ``low`` to ``high``.
+def whiskers(low: Floats, high: Floats) -> list[Option]:
+    """Return a whisker for each place of an axis, from ``low`` to ``high``; none where all is exact."""
+    return [whisker_series(low, high)] if (high > low).any() else []
 
-    It is a box plot whose box is empty, which needs no code in the page.
-    """
+
+def whisker_series(low: Floats, high: Floats) -> Option:
+    """Return whiskers with caps: a box plot whose box is empty, which needs no code in the page."""
     middle = (low + high) / 2
     data = [
         [below, half, half, half, above]

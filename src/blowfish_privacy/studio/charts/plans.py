@@ -24,6 +24,7 @@ from blowfish_privacy.studio.charts.look import (
     line,
     log_axis,
     margins,
+    mark_lines,
     number_axis,
     tooltip,
     upwards,
@@ -40,18 +41,20 @@ def error_bars(accuracy: Mapping[str, Any]) -> Option:
     found = [(OURS, accuracy["rmse"], POLICY)]
     if accuracy["plain"] is not None:
         found.append((USUAL, accuracy["plain"], PLAIN))
+    names = downwards(value_axis("", [name.replace(" privacy", "\nprivacy") for name, *_ in found]))
     said = ", ".join(f"{about(error)} under {name}" for name, error, _ in found)
     bars = [
         {"value": error, "itemStyle": {"color": colour}, "label": {"formatter": about(error)}}
         for _, error, colour in found
     ]
-    series = {"type": "bar", "data": bars, "barMaxWidth": 26, "label": _beside(), "name": "typical error"}
+    beside = {"show": True, "position": "right", "color": INK, "fontSize": LABEL_SIZE}
+    series = {"type": "bar", "data": bars, "barMaxWidth": 26, "label": beside, "name": "typical error"}
     return chart(
         described=f"Typical error of {accuracy['of']}: {said}.",
         grid=margins(left=118, top=4, bottom=4, right=64, containLabel=False),
         tooltip={"show": False},
         xAxis={**number_axis(min=0), "show": False},
-        yAxis=_names([name.replace(" privacy", "\nprivacy") for name, _, _ in found]),
+        yAxis={**names, "axisTick": {"show": False}, "axisLabel": {**names["axisLabel"], "lineHeight": 15}},
         series=[series],
     )
 
@@ -120,11 +123,6 @@ def by_amount(rows: Sequence[Mapping[str, Any]]) -> Option:
     )
 
 
-def _names(labels: Sequence[str]) -> Option:
-    axis = downwards(value_axis("", labels))
-    return {**axis, "axisTick": {"show": False}, "axisLabel": {**axis["axisLabel"], "lineHeight": 15}}
-
-
 def _decades(values: Sequence[float]) -> Option:
     """Return the powers of ten that values lie between."""
     if not values:
@@ -132,12 +130,8 @@ def _decades(values: Sequence[float]) -> Option:
     return {"min": 10.0 ** floor(log10(min(values))), "max": 10.0 ** ceil(log10(max(values)))}
 
 
-def _bars(name: str, values: Sequence[float], colour: str) -> Option:
-    return {"type": "bar", "name": name, "data": list(values), "color": colour, "barMaxWidth": 14}
-
-
-def _beside() -> Option:
-    return {"show": True, "position": "right", "color": INK, "fontSize": LABEL_SIZE}
+def _bars(name: str, values: Sequence[float], colour: str, width: int = 14, **more: object) -> Option:
+    return {"type": "bar", "name": name, "data": list(values), "color": colour, "barMaxWidth": width, **more}
 
 
 # What is spent, what planned releases would take and what is left, for each class of secret pairs.
@@ -212,8 +206,8 @@ def facts_chart(effects: Sequence[FactEffect]) -> Option | None:
     return chart(
         described=f"The error of each release with the facts, as a multiple of that without: {said}.",
         series=[
-            _fact_bars(_NOISE, noise, POLICY, markLine=_ONE),
-            _fact_bars(_SHOWN, shown, _LIGHT, itemStyle={"color": _LIGHT, "borderColor": INK, "borderWidth": 1}),
+            _bars(_NOISE, noise, POLICY, 16, markLine=mark_lines([1], {"show": False}, color=INK, type="dashed")),
+            _bars(_SHOWN, shown, _LIGHT, 16, itemStyle={"color": _LIGHT, "borderColor": INK, "borderWidth": 1}),
         ],
         xAxis=number_axis("times the error without the facts", min=0, minInterval=0.5),
         yAxis=downwards(value_axis("", names)),
@@ -221,15 +215,6 @@ def facts_chart(effects: Sequence[FactEffect]) -> Option | None:
         tooltip=tooltip("axis", axisPointer={"type": "shadow"}),
         grid=margins(top=44, bottom=40),
     )
-
-
-_ONE: Option = {
-    "symbol": "none",
-    "silent": True,
-    "data": [{"xAxis": 1}],
-    "lineStyle": {"color": INK, "type": "dashed"},
-    "label": {"show": False},
-}
 
 
 def _comparable(effect: FactEffect) -> bool:
@@ -242,7 +227,3 @@ def _comparable(effect: FactEffect) -> bool:
 
 def _times(without: Outlook, error: float | None) -> float:
     return round((error or 0) / (without.error or 1), 3)
-
-
-def _fact_bars(name: str, values: Sequence[float], colour: str, **more: object) -> Option:
-    return {"type": "bar", "name": name, "data": list(values), "color": colour, "barMaxWidth": 16, **more}

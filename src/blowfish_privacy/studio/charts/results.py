@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import singledispatch
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from blowfish_privacy.domain import Binned, Domain
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.results import (
     ClustersResult,
     CumulativeResult,
@@ -19,14 +17,14 @@ from blowfish_privacy.results import (
     GroupsResult,
     HistogramResult,
     NumberResult,
-    QuantilesResult,
     RangesResult,
     Result,
     SyntheticResult,
     TablesResult,
     VectorResult,
 )
-from blowfish_privacy.results.quality import DOUBTFUL, Fit, Quality
+from blowfish_privacy.results.pictures.intervals import LabelledInterval
+from blowfish_privacy.results.quality import DOUBTFUL, Quality
 from blowfish_privacy.results.result import as_float
 from blowfish_privacy.results.tables import Table
 from blowfish_privacy.studio.charts.counts import counts_picture, heat_map
@@ -46,9 +44,11 @@ from blowfish_privacy.studio.charts.look import (
     legend,
     line,
     margins,
+    mark_lines,
     number,
     number_axis,
     point,
+    points,
     rounded,
     sentences,
     shorten_all,
@@ -59,46 +59,67 @@ from blowfish_privacy.studio.charts.look import (
     value_axis,
     whiskers,
     with_interval,
+    zoom,
 )
+
+MOST_PICTURES = 12
+
+
+def pictures_of(result: Result | GroupsResult) -> Sequence[TitledChart]:
+    """Draw a result, or the groups of one; none where its values are too many for a document, or it is not known."""
+    if isinstance(result, GroupsResult):
+        return _groups(result)
+    return [] if result.kept is not None else _pictures(result)
+
+
+def _groups(groups: GroupsResult) -> Sequence[TitledChart]:
+    """Draw numbers of all groups in one picture; other results group by group, the first few of many."""
+    every = list(groups.values())
+    if all(isinstance(each, NumberResult) for each in every):
+        shown = [_shown(", ".join(map(str, each.release.group.values())), each) for each in every]
+        return [dots(f"By {' and '.join(groups.by)}", shown, _asked(every[0]))]
+    drawn = [
+        replace(picture, title=each.title()) for each in every[:MOST_PICTURES] for picture in pictures_of(each)[:1]
+    ]
+    if len(every) > len(drawn) and drawn:
+        drawn[-1] = drawn[-1].noted(f"The first {len(drawn)} of {len(every):,} groups are shown.")
+    return drawn
+
+
+@singledispatch
+def _pictures(result: Result) -> Sequence[TitledChart]:  # noqa: ARG001  # registered functions use it
+    """Draw nothing of a kind that is defined elsewhere: its own figure is among the files."""
+    return []
+
 
 # Single numbers and numbers by group: dots with their intervals, one below the other.
 
 _MOST_NUMBERS = 200
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A number with a name and an interval."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-
-
 def dots(
-    title: str, numbers: Sequence[Shown], quantity: str, said: str = "Whiskers show the 95 % interval."
+    title: str,
+    numbers: Sequence[LabelledInterval],
+    quantity: str,
+    whiskers_show: str = "Whiskers show the 95 % interval.",
 ) -> TitledChart:
     """Draw numbers below each other; ``quantity`` names what they are."""
     chosen = [numbers[int(position)] for position in spread(len(numbers), _MOST_NUMBERS)]
     values, low, high = (np.array([getattr(each, end) for each in chosen]) for end in ("value", "low", "high"))
-    exact = not (high > low).any()
-    data = [
-        point(value, f"{each.name}: {with_interval(each.value, each.low, each.high)}")
-        for value, each in zip(rounded(values), chosen, strict=True)
-    ]
-    shown = {"type": "scatter", "data": data, "symbolSize": 11, "color": POLICY, "z": 5}
+    said = [f"{each.name}: {with_interval(each.value, each.low, each.high)}" for each in chosen]
+    shown = {"type": "scatter", "data": points(values, said), "symbolSize": 11, "color": POLICY, "z": 5}
     option = chart(
         described=f"{title}: {quantity}, with intervals.",
         tooltip=telling(),
         grid=margins(top=16),
         xAxis=number_axis(quantity, scale=True),
         yAxis=downwards(value_axis("", shorten_all([each.name for each in chosen]))),
-        series=[shown, *([] if exact else [whiskers(low, high)])],
+        series=[shown, *whiskers(low, high)],
     )
     # One number is read, not measured off an axis.
-    alone = f"{chosen[0].name}: {with_interval(values[0], low[0], high[0])}." if len(chosen) == 1 else ""
-    note = sentences(alone, "Exact, without noise." if exact else said, thinned(len(chosen), len(numbers), "numbers"))
+    alone = f"{said[0]}." if len(said) == 1 else ""
+    drawn = whiskers_show if (high > low).any() else "Exact, without noise."
+    note = sentences(alone, drawn, thinned(len(chosen), len(numbers), "numbers"))
     return TitledChart(title, option, note, max(150, 80 + 30 * len(chosen)))
 
 
@@ -110,57 +131,41 @@ _MOST_BOUNDS = 400
 _NOISY = "The band is the 95 % interval of each count, which is estimated by simulation."
 
 
-def distribution_picture(result: CumulativeResult, marks: Sequence[tuple[str, Any]] = ()) -> TitledChart:
-    """Draw the share of records at or below each value with its interval; ``marks`` are shares and their values."""
+def distribution_picture(result: CumulativeResult) -> TitledChart:
+    """Draw the share of records at or below each value with its interval, and mark the quantiles asked for."""
     name, size = result.release.query.attributes[0], result.attribute.size
     chosen = spread(size, _MOST_BOUNDS)
     texts = labels_of(result.attribute.texts(), chosen)
     counts, total = result.cumulative[chosen], result.total or 1
     # By position: a first value that is cut by the bounds of its attribute cannot begin a range.
     low, high = result.bounds_between(np.zeros_like(chosen), chosen + 1)
-    said = _NOISY if result.certificate.amount else "Exact counts, without noise."
-    data = [
-        point(share, f"{name} up to {text}: {with_interval(*of)} records, {number(share)} %")
-        for share, text, *of in zip(rounded(100 * counts / total), texts, counts, low, high, strict=True)
+    shares, marks = 100 * counts / total, result.marks()
+    words = [
+        f"{name} up to {text}: {with_interval(*of)} records, {number(share)} %"
+        for share, text, *of in zip(rounded(shares), texts, counts, low, high, strict=True)
     ]
     few = len(texts) <= _MOST_DOTS
-    step = "middle" if few else "end"
-    shown = line("share", data, showSymbol=few, symbol="circle", step=step, **_marks(result, marks, chosen, texts))
+    look: Option = {"showSymbol": few, "symbol": "circle", "step": "middle" if few else "end"}
+    if marks:
+        nearest = [min(int(np.searchsorted(chosen, place)), len(texts) - 1) for _, place, *_ in marks]
+        lines = [
+            {"xAxis": texts[at], "label": {"formatter": text}} for at, (text, *_) in zip(nearest, marks, strict=True)
+        ]
+        look["markLine"] = mark_lines(lines, {"color": INK}, color=INK, type="dashed", width=1)
     option = chart(
         described=f"{result.title()}: the share of records at or below each {name}.",
         tooltip=telling(),
-        grid=margins(top=60 if marks else 40, bottom=62),
-        dataZoom=[{"type": "inside"}, {"type": "slider", "height": 18, "bottom": 6, "showDetail": False}],
+        **zoom(top=60 if marks else 40),
         xAxis=value_axis(name, shorten_all(texts), boundaryGap=few),
         # Marks are labelled right above the line, so the name goes higher.
         yAxis={**upwards(number_axis("% of records at or below", min=0, max=100)), "nameGap": 32 if marks else 12},
-        series=[shown, *band("share", 100 * low / total, 100 * high / total, POLICY, step=step)],
+        series=[
+            line("share", points(shares, words), **look),
+            *band("share", 100 * low / total, 100 * high / total, POLICY, step=look["step"]),
+        ],
     )
+    said = _NOISY if result.certificate.amount else "Exact counts, without noise."
     return TitledChart("At or below each value", option, sentences(said, thinned(len(chosen), size)), 400)
-
-
-def ranges_picture(result: CumulativeResult) -> TitledChart:
-    """Draw the ranges that were asked for, each with its interval."""
-    name = result.release.query.attributes[0]
-    rows = [Shown(f"{low} to {high}", count, below, above) for low, high, count, below, above in result.rows()]
-    said = "Intervals are estimated: they hold about 95 of 100 ranges of such a width."
-    return dots("Ranges asked for", rows, f"records with {name} in the range", said)
-
-
-def _marks(
-    result: CumulativeResult, marks: Sequence[tuple[str, Any]], chosen: npt.NDArray[np.int64], texts: Sequence[str]
-) -> Option:
-    """Mark quantiles by lines that are labelled with their share and value."""
-    if not marks:
-        return {}
-    lines: list[Option] = []
-    for share, value in marks:
-        position = result.attribute.position(value if not isinstance(result.attribute, Binned) else value.low)
-        nearest = int(np.searchsorted(chosen, position))
-        words = f"{share}: {result.attribute.show(position)}"
-        lines.append({"xAxis": texts[min(nearest, len(texts) - 1)], "label": {"formatter": words}})
-    style = {"color": INK, "type": "dashed", "width": 1}
-    return {"markLine": {"symbol": "none", "silent": True, "data": lines, "lineStyle": style, "label": {"color": INK}}}
 
 
 # Clusters: the centres over an estimate of where the records lie.
@@ -168,7 +173,8 @@ def _marks(
 _MOST_PAIRS, _SQUARES, _BARS = 6, 40, 48
 
 
-def cluster_pictures(result: ClustersResult) -> list[TitledChart]:
+@_pictures.register
+def _(result: ClustersResult) -> Sequence[TitledChart]:
     """Draw a picture for each pair of attributes, the first few of many; for one attribute, bars."""
     names = result.domain.names
     if len(names) == 1:
@@ -244,14 +250,14 @@ def _along_one(result: ClustersResult) -> TitledChart:
         {"xAxis": float(centre), "label": {"formatter": str(cluster)}}
         for cluster, (centre,) in enumerate(result.centers)
     ]
-    lines = {"symbol": "none", "silent": True, "data": centres, "lineStyle": {"color": PLAIN, "width": 2}}
+    lines = mark_lines(centres, {"color": INK}, color=PLAIN, width=2)
     bars = {"type": "bar", "data": data, "color": POLICY, "barWidth": "90%", "itemStyle": {"opacity": 0.5}}
     option = chart(
         described=f"{result.title()}: where the records lie along {name}, and the centres.",
         tooltip=telling(),
         xAxis=number_axis(name, scale=True),
         yAxis=upwards(number_axis("estimated records")),
-        series=[{**bars, "markLine": {**lines, "label": {"color": INK}}}],
+        series=[{**bars, "markLine": lines}],
     )
     return TitledChart(name, option, "Lines are the centres of the clusters, by number.")
 
@@ -261,7 +267,8 @@ def _along_one(result: ClustersResult) -> TitledChart:
 _MOST_SINGLES, _MOST_BARS, _MOST_NAMES = 8, 120, 40
 
 
-def synthetic_pictures(result: SyntheticResult) -> list[TitledChart]:
+@_pictures.register
+def _(result: SyntheticResult) -> Sequence[TitledChart]:
     """Draw how well all pairs are held, then single attributes as measured and in the model."""
     singles = [table for table in result.tables() if len(table.names) == 1]
     first = list({table.names: table for table in singles}.values())[:_MOST_SINGLES]
@@ -271,18 +278,13 @@ def synthetic_pictures(result: SyntheticResult) -> list[TitledChart]:
 def _pairs(quality: Quality) -> TitledChart:
     names = quality.names[:_MOST_NAMES]
     axis = {name: at for at, name in enumerate(names)}
-    fits: list[tuple[int, int, Fit]] = [
-        (axis[name], axis[name], fit) for name, fit in quality.attributes.items() if name in axis
-    ]
-    for (first, second), fit in quality.pairs.items():
-        if first in axis and second in axis:
-            fits += [(axis[first], axis[second], fit), (axis[second], axis[first], fit)]
     data = [
         point(
-            [column, row, round(min(fit.misfit, 1e6), 2)],
+            [axis[across], axis[down], round(min(fit.misfit, 1e6), 2)],
             f"{' by '.join(fit.names)}: {number(fit.misfit)} times the noise",
         )
-        for row, column, fit in fits
+        for down, across, fit in quality.cells()
+        if down in axis and across in axis
     ]
     labels = shorten_all(names, 20)
     option = chart(
@@ -318,8 +320,8 @@ def _single_table(result: SyntheticResult, table: Table) -> TitledChart:
     texts = labels_of(domain.attributes[0].texts(), chosen)
     low, high = (each[chosen] for each in table.interval())
     modelled, measured = result.model.table(table.axes)[chosen], table.values[chosen]
-    bars = [
-        point(each, f"{name} {text}\nmodel: {number(each)}\nmeasured: {number(seen)}")
+    said = [
+        f"{name} {text}\nmodel: {number(each)}\nmeasured: {number(seen)}"
         for each, text, seen in zip(rounded(modelled), texts, measured, strict=True)
     ]
     dots: Option = {"type": "scatter", "name": "measured", "data": rounded(measured), "symbolSize": 7, "color": GOOD}
@@ -330,46 +332,18 @@ def _single_table(result: SyntheticResult, table: Table) -> TitledChart:
         xAxis=value_axis(name, shorten_all(texts)),
         yAxis=upwards(number_axis("")),
         series=[
-            {"type": "bar", "name": "model", "data": bars, "color": POLICY, "itemStyle": {"opacity": 0.55}},
+            {
+                "type": "bar",
+                "name": "model",
+                "data": points(modelled, said),
+                "color": POLICY,
+                "itemStyle": {"opacity": 0.55},
+            },
             {**dots, "symbol": "diamond", "z": 5},
-            *([whiskers(low, high)] if np.any(high > low) else []),
+            *whiskers(low, high),
         ],
     )
     return TitledChart(name, option, thinned(len(chosen), domain.size), 300)
-
-
-MOST_PICTURES = 12
-
-
-def pictures_of(result: Result | GroupsResult) -> Sequence[TitledChart]:
-    """Draw a result, or the groups of one; none where its values are too many for a document, or it is not known."""
-    if isinstance(result, GroupsResult):
-        return _groups(result)
-    return [] if result.kept is not None else _pictures(result)
-
-
-def _groups(groups: GroupsResult) -> Sequence[TitledChart]:
-    """Draw numbers of all groups in one picture; other results group by group, the first few of many."""
-    every = list(groups.values())
-    if all(isinstance(each, NumberResult) for each in every):
-        names = [", ".join(str(value) for value in each.release.group.values()) for each in every]
-        shown = [_shown(name, each) for name, each in zip(names, every, strict=True)]
-        return [dots(f"By {' and '.join(groups.by)}", shown, _asked(every[0]))]
-    drawn = [_titled(picture, each) for each in every[:MOST_PICTURES] for picture in pictures_of(each)[:1]]
-    if len(every) > len(drawn) and drawn:
-        note = sentences(drawn[-1].note, f"The first {len(drawn)} of {len(every):,} groups are shown.")
-        drawn[-1] = TitledChart(drawn[-1].title, drawn[-1].option, note, drawn[-1].height)
-    return drawn
-
-
-def _titled(picture: TitledChart, result: Result) -> TitledChart:
-    return TitledChart(result.title(), picture.option, picture.note, picture.height)
-
-
-@singledispatch
-def _pictures(result: Result) -> Sequence[TitledChart]:  # noqa: ARG001  # registered functions use it
-    """Draw nothing of a kind that is defined elsewhere: its own figure is among the files."""
-    return []
 
 
 @_pictures.register
@@ -384,9 +358,8 @@ def _(result: TablesResult) -> Sequence[TitledChart]:
         counts_picture(" by ".join(table.names), table.domain, table.values, *table.interval()) for table in tables
     ]
     if len(result) > len(drawn):
-        last = drawn[-1]
-        note = sentences(last.note, f"The first {len(drawn)} of {len(result):,} tables are shown; the files have all.")
-        drawn[-1] = TitledChart(last.title, last.option, note, last.height)
+        left_out = f"The first {len(drawn)} of {len(result):,} tables are shown; the files have all."
+        drawn[-1] = drawn[-1].noted(left_out)
     return drawn
 
 
@@ -396,14 +369,10 @@ def _(result: CumulativeResult) -> Sequence[TitledChart]:
 
 
 @_pictures.register
-def _(result: QuantilesResult) -> Sequence[TitledChart]:
-    marks = [(share, result.quantile(share)) for share, *_ in result.rows()]
-    return [distribution_picture(result, marks)]
-
-
-@_pictures.register
 def _(result: RangesResult) -> Sequence[TitledChart]:
-    return [ranges_picture(result), distribution_picture(result)]
+    quantity = f"records with {result.release.query.attributes[0]} in the range"
+    said = "Intervals are estimated: they hold about 95 of 100 ranges of such a width."
+    return [dots("Ranges asked for", result.intervals_shown(), quantity, said), distribution_picture(result)]
 
 
 @_pictures.register
@@ -420,31 +389,18 @@ def _(result: NumberResult) -> Sequence[TitledChart]:
 
 
 @_pictures.register
-def _(result: ClustersResult) -> Sequence[TitledChart]:
-    return cluster_pictures(result)
-
-
-@_pictures.register
-def _(result: SyntheticResult) -> Sequence[TitledChart]:
-    return synthetic_pictures(result)
-
-
-@_pictures.register
 def _(result: VectorResult) -> Sequence[TitledChart]:
     chosen = spread(len(result.values))
     values, low, high = (each[chosen] for each in (as_float(result.values), *result.interval()))
     texts, noisy = labels_of(result.labels(), chosen), bool((high > low).any())
-    data = [
-        point(value, f"{text}: {with_interval(*each)}")
-        for value, text, *each in zip(rounded(values), texts, values, low, high, strict=True)
-    ]
+    said = [f"{text}: {with_interval(*each)}" for text, *each in zip(texts, values, low, high, strict=True)]
     option = chart(
         described=f"{result.title()}: answers about {', '.join(result.release.query.attributes)}.",
         tooltip=telling(),
         xAxis=value_axis(", ".join(result.release.query.attributes), shorten_all(texts)),
         yAxis=upwards(number_axis("answer")),
         series=[
-            line("answer", data, showSymbol=len(values) <= 60, symbol="circle", step="middle"),
+            line("answer", points(values, said), showSymbol=len(values) <= 60, symbol="circle", step="middle"),
             *(band("answer", low, high, POLICY, step="middle") if noisy else []),
         ],
     )
@@ -452,9 +408,9 @@ def _(result: VectorResult) -> Sequence[TitledChart]:
     return [TitledChart(result.title(), option, sentences(note, thinned(len(chosen), len(result.values))))]
 
 
-def _shown(name: str, result: Result) -> Shown:
+def _shown(name: str, result: Result) -> LabelledInterval:
     value, half = float(np.asarray(result.values).reshape(-1)[0]), result.error().interval("0.95")
-    return Shown(name, value, value - half, value + half)
+    return LabelledInterval(value, value - half, value + half, name)
 
 
 def _asked(result: Result) -> str:

@@ -15,6 +15,7 @@ from blowfish_privacy.studio.charts.look import (
     Option,
     chart,
     margins,
+    mark_lines,
     number_axis,
     tooltip,
     upwards,
@@ -77,7 +78,9 @@ def steps_chart(reach: Reach, name: str, second: int) -> Option:
             "barGap": "-100%",
         },
     ]
-    series[0]["markLine"] = _mark(labels.index(reach.text))
+    # The value that steps are counted from, whose own bar has no height.
+    mark = mark_lines([labels.index(reach.text)], {"show": False}, color=INK, type="solid", width=2)
+    series[0]["markLine"] = {**mark, "animation": False}
     axis = {**upwards(number_axis(f"steps from {reach.text}", minInterval=1, min=0)), "max": most}
     about = f"Steps from {name} {reach.text}: {'; '.join(reach.words()[:6]) or 'no other value'}."
     return chart(
@@ -177,15 +180,3 @@ def _axes(places: Sequence[_ValuePlace]) -> tuple[Option, Option]:
 def _bar(point: ReachPoint, steps: int | None, *, chosen: bool) -> Any:
     style = {"color": PLAIN} if chosen else {"color": POLICY, "opacity": max(0.35, 1 - 0.12 * ((steps or 1) - 1))}
     return {"value": steps, "name": point.text, "itemStyle": style}
-
-
-def _mark(at: int) -> Option:
-    """Mark the value that steps are counted from, whose own bar has no height."""
-    return {
-        "symbol": "none",
-        "silent": True,
-        "data": [{"xAxis": at}],
-        "lineStyle": {"color": INK, "type": "solid", "width": 2},
-        "label": {"show": False},
-        "animation": False,
-    }
