@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.domain.hierarchy import read_levels
@@ -18,7 +18,7 @@ from blowfish_privacy.errors import BlowfishError, DataError, DomainError, Polic
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.checks import PolicyCheck, check_data
-from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.draft import Problem, tried
 from blowfish_privacy.studio.entries import declared
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.postgresql import Address, is_address, refuse_address
@@ -329,7 +329,7 @@ def _reads(body: Body, folder: Path) -> bool:
 
 # What the studio knows of the table: its columns and their kinds; and, when the custodian asks, how it fits.
 
-Answer = TypeVar("Answer")
+_UNREADABLE = "the table cannot be read", "look at the file or the address."
 _FEW, _SHORT = 8, 60
 """How many categories are named, and how many characters their names may have."""
 
@@ -350,7 +350,7 @@ class Row:
 
 def columns_of(data: str) -> list[Column] | Problem:
     """Name the columns of a table, or say why not."""
-    return _tried(lambda: describe(data))
+    return tried(lambda: describe(data), *_UNREADABLE)
 
 
 def check_of(data: str, policy: Policy) -> PolicyCheck | Problem:
@@ -363,7 +363,7 @@ def check_of(data: str, policy: Policy) -> PolicyCheck | Problem:
         finally:
             engine.close()
 
-    return _tried(check)
+    return tried(check, *_UNREADABLE)
 
 
 def rows_of(columns: list[Column] | None, attributes: Mapping[str, Attribute]) -> list[Row]:
@@ -424,16 +424,6 @@ def _values_in_words(attribute: Attribute) -> str:
         return words
     named = ", ".join(attribute.texts())
     return f"{words}: {named}" if len(named) <= _SHORT else words
-
-
-def _tried(act: Callable[[], Answer]) -> Answer | Problem:
-    try:
-        return act()
-    except BlowfishError as error:
-        return Problem.of(error)
-    except Exception as error:
-        # What is not ours may quote a value of the data, so only its kind is said.
-        return Problem(f"the table cannot be read ({type(error).__name__}).", "look at the file or the address.")
 
 
 # The folders of the machine, for choosing a table in them.

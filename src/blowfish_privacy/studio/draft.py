@@ -7,10 +7,11 @@ file; an editor hands over whole texts, which may be wrong, and then :attr:`Draf
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from blowfish_privacy.errors import BlowfishError, DataError, SpecError
 from blowfish_privacy.privacy.measure import Budget
@@ -83,6 +84,22 @@ class Problem:
     def of(cls, error: BlowfishError) -> Problem:
         """Take over what an error says."""
         return cls(error.message, error.hint, error.line)
+
+
+Answer = TypeVar("Answer")
+
+
+def tried(act: Callable[[], Answer], failure: str, hint: str | None = None) -> Answer | Problem:
+    """Return what an act returns, or the problem that it met.
+
+    What is not an error of ours may quote a value of the data, so only its kind is said, after ``failure``.
+    """
+    try:
+        return act()
+    except BlowfishError as error:
+        return Problem.of(error)
+    except Exception as error:
+        return Problem(f"{failure} ({type(error).__name__}).", hint)
 
 
 class OverwriteError(DataError):

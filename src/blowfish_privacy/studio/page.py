@@ -11,6 +11,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts import (
     TextEditor,
     header_buttons,
@@ -19,6 +20,7 @@ from blowfish_privacy.studio.parts import (
     note,
     notice,
     problem_card,
+    say_problem,
     section,
 )
 from blowfish_privacy.studio.rooms.budget import budget
@@ -321,7 +323,7 @@ def _strangers(workshop: Workshop) -> None:
         try:
             workshop.confirm(server)
         except BlowfishError as error:
-            ui.notify(str(error), type="negative", timeout=10_000, close_button="Close")
+            say_problem(Problem.of(error))
         else:
             # What could not be asked before is asked by the rooms when they are made.
             ui.navigate.reload()

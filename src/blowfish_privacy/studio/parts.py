@@ -9,14 +9,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from nicegui import ui
+from nicegui import run, ui
 from nicegui.elements.mixins.text_element import TextElement
 
+from blowfish_privacy.domain import Attribute
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.statements.policy import EVEN, Odds, percent_down, percent_up
 from blowfish_privacy.studio.charts.look import Option, TitledChart
 from blowfish_privacy.studio.draft import OverwriteError, Problem
-from blowfish_privacy.studio.entries import Amount, amounts, nearest, read_amount, why_not, written
+from blowfish_privacy.studio.entries import (
+    MOST_LISTED,
+    Amount,
+    amounts,
+    nearest,
+    position_of,
+    read_amount,
+    why_not,
+    written,
+)
 from blowfish_privacy.studio.workshop import Signal, Workshop
 from blowfish_privacy.support.exact import readable
 from blowfish_privacy.support.limits import FILE_CHARACTERS
@@ -66,6 +76,33 @@ def keeps_up(field: Any, value: Callable[[], Any], *signals: Signal) -> None:
     follow(field, refresh, *signals)
 
 
+def on_entered(field: Any, act: Callable[[], None]) -> None:
+    """Do something when a person leaves a field, or presses Enter in it."""
+    field.on("blur", act)
+    field.on("keydown.enter", act)
+
+
+def on_chosen(field: Any, now: Callable[[], Any], take: Callable[[Any], bool]) -> None:
+    """Hand over what a person chooses in a field; what is not taken goes back to what is true now."""
+
+    def chosen() -> None:
+        if field.value != now() and not take(field.value):
+            field.value = now()
+
+    field.on_value_change(chosen)
+
+
+async def worked_out(button: ui.button, work: Callable[[], Made]) -> Made | None:
+    """Work something out in a thread of its own while a button turns; None if the button is gone by then."""
+    button.props("loading")
+    made = await run.io_bound(work)
+    if button.is_deleted:
+        return None
+    button.props(remove="loading")
+    return made
+
+
+Made = TypeVar("Made")
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -201,8 +238,7 @@ class AmountControl:
         # While the handle moves only the number follows; the file changes when it is let go.
         self._slider.on("update:model-value", self._moving, throttle=0.05)
         self._slider.on("change", self._let_go)
-        self._field.on("keydown.enter", self._typed)
-        self._field.on("blur", self._typed)
+        on_entered(self._field, self._typed)
 
     def show(self, amount: Amount) -> None:
         """Show another amount, which came from elsewhere."""
@@ -337,7 +373,7 @@ def _save_to(
     except OverwriteError as error:
         _ask_to_replace(workshop, path, asked, error, then)
     except BlowfishError as error:
-        ui.notify(str(error), type="negative", timeout=10_000, close_button="Close")
+        say_problem(Problem.of(error))
     else:
         ui.notify(f"Saved as {path.name}.", type="positive")
         if asked is not None:
@@ -599,8 +635,21 @@ def plain_table(
 # What a release may do to a guess between two values: a sentence, and a bar from nought to certainty.
 
 
-def odds_bar(odds: Odds) -> None:
-    """Show how far a guess at even odds may move."""
+def live_odds(odds: Callable[[], Odds | None], *signals: Signal) -> None:
+    """Show how far a guess at even odds may move, as it is whenever one of the signals fires."""
+
+    def shows() -> Any:
+        now = odds()
+        return None if now is None else (now.sentence, now.guess())
+
+    def build() -> None:
+        if (now := odds()) is not None:
+            _odds_bar(now)
+
+    live(build, *signals, shows=shows)
+
+
+def _odds_bar(odds: Odds) -> None:
     with ui.column().classes("gap-2 w-full").props("aria-live=polite"):
         ui.label(odds.sentence)
         most, least = odds.most(EVEN), odds.least(EVEN)
@@ -626,6 +675,47 @@ def _bar(described: str, least: float | None, most: float | None) -> None:
 
 
 # A chart on the page, with its title and what must be said about it.
+
+
+def redraw(shown: ui.echart, option: Option) -> None:
+    """Show other options in a chart."""
+    shown.options.clear()
+    shown.options.update(option)
+    shown.props["aria-label"] = option["aria"]["label"]["description"]
+    shown.update()
+
+
+def value_field(
+    attribute: Attribute,
+    label: str,
+    now: Callable[[], int | None],
+    take: Callable[[int], None],
+    *signals: Signal,
+    wrong: Callable[[Any], str | None] | None = None,
+) -> None:
+    """Let a value be chosen from a list, or written where there are many; the field follows what is true ``now``."""
+    listed = attribute.size <= MOST_LISTED
+
+    def shown(at: int | None) -> Any:
+        return at if listed or at is None else attribute.show(at)
+
+    if listed:
+        field: Any = ui.select(dict(enumerate(attribute.texts())), value=now(), label=label)
+    else:
+        field = ui.input(label, value=shown(now()), validation=wrong)
+    field.classes("flex-1 min-w-28").props("outlined dense")
+
+    def taken() -> None:
+        at = field.value if listed else position_of(attribute, str(field.value or ""))
+        if at is not None and at != now():
+            take(int(at))
+
+    def in_step() -> None:
+        if (at := now()) is not None:
+            field.set_value(shown(at))
+
+    field.on_value_change(taken)
+    follow(field, in_step, *signals)
 
 
 def chart(option: Option, height: int = 360) -> ui.echart:

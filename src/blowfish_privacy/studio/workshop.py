@@ -6,7 +6,7 @@ hands a call over to the pages' thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from blowfish_privacy.engines import located
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError, SpecError
 from blowfish_privacy.noise import BitSource
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.fact_words import refusal_of_facts, what_facts_do
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.release.plan import CautiousNumbers
@@ -28,8 +29,8 @@ from blowfish_privacy.results.files import is_release
 from blowfish_privacy.statements.facts import FactsView, facts_view
 from blowfish_privacy.statements.policy import lost_between
 from blowfish_privacy.studio.declaring import with_data
-from blowfish_privacy.studio.draft import Draft, Problem
-from blowfish_privacy.studio.planning import PlanCache, Planning, PublicAnswers, is_remote
+from blowfish_privacy.studio.draft import Draft, Problem, tried
+from blowfish_privacy.studio.planning import Outcome, PlanCache, Planning, PublicAnswers, is_remote
 from blowfish_privacy.studio.publishing import Offer, Publisher
 from blowfish_privacy.support import yaml_edit
 from blowfish_privacy.support.exact import is_positive, rounded_up, stated_amount
@@ -97,6 +98,13 @@ class Workshop:
         return self.draft.good
 
     @property
+    def policy(self) -> Policy:
+        """The policy of the file as it was when it was last valid; asked only where there is one."""
+        if self.file is None:
+            raise RuntimeError("there is no policy yet")
+        return self.file.policy
+
+    @property
     def unfinished(self) -> bool:
         """Whether the file has no policy yet."""
         return self.draft.file is None and self.draft.problem is None
@@ -111,6 +119,20 @@ class Workshop:
         """The plain values of the file, to be changed and handed to :meth:`change`; empty while the text is wrong."""
         body = self.draft.body
         return body if isinstance(body, dict) else {}
+
+    @property
+    def good_body(self) -> dict[str, Any]:
+        """The plain values of the last valid file, to be looked at and not changed; empty before there is one."""
+        return {} if self.file is None else self.draft.good_body
+
+    @property
+    def outcomes(self) -> Sequence[Outcome]:
+        """What became of planning the releases, as far as it is known."""
+        return () if self.planning is None else self.planning.outcomes
+
+    def outcome(self, name: str) -> Outcome | None:
+        """Return what became of planning the release with this name, if that is known."""
+        return None if self.planning is None else self.planning.outcome(name)
 
     @property
     def data(self) -> str | None:
@@ -221,21 +243,14 @@ class Workshop:
     def _plan(self, wanted: tuple[PolicyFile, Path]) -> None:
         if wanted is not self._wanted:
             return
-        try:
-            made, problem = Planning.of(*wanted, self._cache), None
-        except BlowfishError as error:
-            made, problem = None, Problem.of(error)
-        except Exception as error:
-            # What is not ours may quote anything, so only its kind is said.
-            made, problem = (
-                None,
-                Problem(f"planning failed ({type(error).__name__}).", "look at the file."),
-            )
-        self.post(lambda: self._take(wanted, made, problem))
+        made = tried(lambda: Planning.of(*wanted, self._cache), "planning failed", "look at the file.")
+        self.post(lambda: self._take(wanted, made))
 
-    def _take(self, wanted: tuple[PolicyFile, Path], made: Planning | None, problem: Problem | None) -> None:
+    def _take(self, wanted: tuple[PolicyFile, Path], made: Planning | Problem) -> None:
         if wanted is self._wanted:
-            self.planning, self.planning_problem, self.stale = made, problem, False
+            failed = isinstance(made, Problem)
+            self.planning, self.planning_problem = (None, made) if failed else (made, None)
+            self.stale = False
             self.planned.fire()
 
     def _moved(self) -> None:
@@ -307,17 +322,6 @@ class ChosenLoss:
         return None
 
 
-# The last valid file, which rooms show while the text is wrong.
-
-
-def last_good_body(workshop: Workshop) -> dict[str, Any]:
-    """Return the plain values of the last valid file; nothing before there is one.
-
-    They are for looking at: whoever changes them must copy them first.
-    """
-    return {} if workshop.file is None else workshop.draft.good_body
-
-
 # What known facts do to the releases of a file, worked out in the background; the latest file wins.
 
 
@@ -378,16 +382,13 @@ class FactEffects:
     def _work(self, file: PolicyFile) -> None:
         if file is not self._wanted:
             return
-        try:
-            folder = self._workshop.draft.folder
-            numbers = CautiousNumbers(file.policy, partial(self._answers.of, file.data, folder))
-            found = Effects(file, *_words(file), facts_view(file.policy, file.releases, numbers))
-        except BlowfishError as error:
-            found = Effects(file, problem=Problem.of(error))
-        except Exception as error:
-            # What is not ours may quote anything, so only its kind is said.
-            found = Effects(file, problem=Problem(f"this could not be worked out ({type(error).__name__})."))
-        self._workshop.post(partial(self._take, found))
+        numbers = CautiousNumbers(file.policy, partial(self._answers.of, file.data, self._workshop.draft.folder))
+        found = tried(
+            lambda: Effects(file, *_words(file), facts_view(file.policy, file.releases, numbers)),
+            "this could not be worked out",
+        )
+        effects = Effects(file, problem=found) if isinstance(found, Problem) else found
+        self._workshop.post(partial(self._take, effects))
 
     def _take(self, found: Effects) -> None:
         if found.file is self._wanted:

@@ -258,7 +258,7 @@ def number(value: float) -> str:
 
 
 with_interval = partial(figure.with_interval, decimals=2)
-"""Writes a number with its interval, for a text beside the pointer: there is room for one more decimal than on paper."""
+"""Writes a number with its interval where the pointer is: there is room for one more decimal than on paper."""
 meaningful = partial(figure.deserved, decimals=2)
 
 

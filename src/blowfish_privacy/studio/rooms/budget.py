@@ -28,13 +28,17 @@ from blowfish_privacy.studio.parts import (
     live,
     note,
     notice,
+    on_entered,
     plain_table,
     problem_card,
+    redraw,
+    say_problem,
     section,
     spinner,
+    try_change,
 )
 from blowfish_privacy.studio.planning import Outcome, Planning
-from blowfish_privacy.studio.workshop import Workshop, last_good_body
+from blowfish_privacy.studio.workshop import Workshop
 from blowfish_privacy.support.exact import rounded_down, rounded_up
 
 
@@ -83,7 +87,8 @@ def _described(workshop: Workshop) -> None:
         note("A ledger keeps what was spent. Name one in the file: ledger: table.ledger.")
         ui.button("Name one", on_click=lambda: _name_ledger(workshop)).props("outline no-caps")
     if state.ledger is not None:
-        spent = "Nothing is spent yet." if not state.entries else f"It has {_entries(len(state.entries))}."
+        many = len(state.entries)
+        spent = f"It has {many:,} {'entry' if many == 1 else 'entries'}." if many else "Nothing is spent yet."
         ui.label(f"{_named(planning)} has a budget of {state.ledger.terms.kept}, which is fixed. {spent}")
     elif state.problem is not None:
         problem_card(Problem.of(state.problem))
@@ -116,16 +121,12 @@ def _making(workshop: Workshop) -> None:
     refresh()
 
 
-def _entries(many: int) -> str:
-    return "1 entry" if many == 1 else f"{many:,} entries"
-
-
 def _name_ledger(workshop: Workshop) -> None:
     body = workshop.body
     body["ledger"] = f"{workshop.suggested_path.stem}.ledger"
     if not body.get("budget"):
         body["budget"] = Decimal("1.0")
-    _say(workshop.change(body))
+    try_change(workshop, body)
 
 
 _COUNTS = {"epsilon": "epsilon", "rho": "rho (Gaussian noise too)"}
@@ -136,12 +137,12 @@ def _field(workshop: Workshop) -> str | None:
     planning = workshop.planning
     if planning is None or planning.state.ledger is not None:
         return None
-    stated = last_good_body(workshop).get("budget")
+    stated = workshop.good_body.get("budget")
     return "epsilon and delta" if isinstance(stated, dict) and "rho" not in stated else "one number"
 
 
 def _stated(workshop: Workshop) -> tuple[str, str]:
-    stated = last_good_body(workshop).get("budget")
+    stated = workshop.good_body.get("budget")
     unit, amount = ("rho", stated.get("rho")) if isinstance(stated, dict) else ("epsilon", stated)
     return unit, "" if amount is None else _shown(amount)
 
@@ -167,12 +168,11 @@ def _budget_field(workshop: Workshop) -> None:
             return
         body, value = workshop.body, in_file(read)
         body["budget"] = value if counted.value == "epsilon" else {"rho": value}
-        _say(workshop.change(body))
+        try_change(workshop, body)
 
     keeps_up(number, lambda: _stated(workshop)[1], workshop.changed)
     keeps_up(counted, lambda: _stated(workshop)[0], workshop.changed)
-    number.on("blur", state)
-    number.on("keydown.enter", state)
+    on_entered(number, state)
     counted.on_value_change(state)
 
 
@@ -192,15 +192,10 @@ def _create(workshop: Workshop) -> None:
     try:
         made = create_ledger(location, budget=terms)
     except BlowfishError as error:
-        _say(Problem.of(error))
+        say_problem(Problem.of(error))
         return
     ui.notify(f"Made the ledger {made.name} with a budget of {made.terms.kept}. Nothing is spent yet.", type="positive")
     workshop.replan()
-
-
-def _say(problem: Problem | None) -> None:
-    if problem is not None:
-        ui.notify(f"{problem.message} {problem.hint or ''}", type="negative", timeout=10_000, close_button="Close")
 
 
 class _Balances:
@@ -227,8 +222,7 @@ class _Balances:
         self._refresh()
 
     def _listed(self) -> list[tuple[str, str, bool]]:
-        planning = self._workshop.planning
-        return [] if planning is None else [_switch(outcome) for outcome in planning.outcomes]
+        return [_switch(outcome) for outcome in self._workshop.outcomes]
 
     def _introduced(self) -> None:
         if self._listed():
@@ -243,8 +237,8 @@ class _Balances:
             words = next((words for each, words, _ in self._listed() if each == name), "")
             switch.set_text(f"{name}: {words}")
 
-        outcomes = () if self._workshop.planning is None else self._workshop.planning.outcomes
-        planned = any(each.name == name and each.plan is not None for each in outcomes)
+        outcome = self._workshop.outcome(name)
+        planned = outcome is not None and outcome.plan is not None
         switch = ui.switch(value=planned and name not in self._left_out)
         switch.set_enabled(possible)
         switch.on_value_change(partial(self._turn, name))
@@ -270,7 +264,10 @@ class _Balances:
         with self._words:
             if isinstance(quote, Quote):
                 for number, sentence in enumerate(budget_words(quote)):
-                    ui.label(sentence) if number == 0 and quote.fits else _loud(sentence, bad=not number)
+                    if number:
+                        note(sentence)
+                    else:
+                        ui.label(sentence) if quote.fits else problem_card(Problem(sentence))
             elif quote is None:
                 note("State a budget to see what is left of it.")
             else:
@@ -285,20 +282,10 @@ class _Balances:
         unit = EPSILON.name if quote.terms.measure is EPSILON else quote.terms.measure.unit
         option = balances(shares, taking, str(quote.budget), unit)
         self._chart.style(f"height: {120 + 44 * len(shares)}px")
-        self._chart.options.clear()
-        self._chart.options.update(option)
-        self._chart.props["aria-label"] = option["aria"]["label"]["description"]
-        self._chart.update()
+        redraw(self._chart, option)
         self._table.clear()
         with self._table:
             _numbers(shares)
-
-
-def _loud(words: str, *, bad: bool) -> None:
-    if bad:
-        problem_card(Problem(words))
-    else:
-        note(words)
 
 
 def _switch(outcome: Outcome) -> tuple[str, str, bool]:
@@ -313,16 +300,9 @@ def _switch(outcome: Outcome) -> tuple[str, str, bool]:
 
 def _numbers(shares: list[dict[str, Any]]) -> None:
     """Show the same as numbers."""
-    head = ("secret pairs that change", "spent", "these take", "left")
-    rows = [
-        [
-            *(row["pairs"], rounded_up(Fraction(row["spent"])), rounded_up(_taken(row))),
-            rounded_down(Fraction(row["left"])),
-        ]
-        for row in shares
-    ]
-    plain_table(head, rows, caption="The same in numbers")
-
-
-def _taken(row: dict[str, Any]) -> Fraction:
-    return sum((Fraction(amount) for amount in row["takes"].values()), Fraction(0))
+    rows: list[tuple[str, ...]] = []
+    for row in shares:
+        taken = sum(map(Fraction, row["takes"].values()), Fraction(0))
+        spent, left = Fraction(row["spent"]), Fraction(row["left"])
+        rows.append((row["pairs"], rounded_up(spent), rounded_up(taken), rounded_down(left)))
+    plain_table(("secret pairs that change", "spent", "these take", "left"), rows, caption="The same in numbers")

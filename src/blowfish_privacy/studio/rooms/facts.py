@@ -23,6 +23,8 @@ from blowfish_privacy.studio.parts import (
     live,
     note,
     notice,
+    on_chosen,
+    on_entered,
     plain_table,
     problem_card,
     section,
@@ -40,7 +42,7 @@ from blowfish_privacy.studio.secret_choice import (
     with_option,
     without_fact,
 )
-from blowfish_privacy.studio.workshop import FactEffects, Workshop, last_good_body
+from blowfish_privacy.studio.workshop import FactEffects, Workshop
 from blowfish_privacy.support.exact import about, show
 
 # The form that adds a known fact: a table or a count, with its numbers or without.
@@ -179,7 +181,9 @@ def effects_of_all(effects: FactEffects) -> None:
     with ui.column().classes("studio-card"):
         section("What this does to your releases")
         if effects.stale:
-            _waiting()
+            with ui.row().classes("items-center gap-2").props("role=status"):
+                ui.spinner(size="1.2em").props("aria-hidden=true")
+                note("Planning your releases with and without the facts.")
         if latest is None:
             return
         with ui.column().classes("gap-3 w-full studio-stale" if effects.stale else "gap-3 w-full"):
@@ -204,12 +208,6 @@ def effects_of_one(effects: FactEffects, number: int) -> None:
     if view is not None and number < len(view.facts) and view.facts[number].effects:
         with ui.expansion("What this fact adds").classes("w-full").props("dense"):
             _table(view.facts[number].effects, "it")
-
-
-def _waiting() -> None:
-    with ui.row().classes("items-center gap-2").props("role=status"):
-        ui.spinner(size="1.2em").props("aria-hidden=true")
-        note("Planning your releases with and without the facts.")
 
 
 def _table(effects: Sequence[FactEffect], what: str) -> None:
@@ -250,7 +248,7 @@ def facts(workshop: Workshop) -> None:
 
 
 def _domain(workshop: Workshop) -> Any:
-    return None if workshop.file is None else last_good_body(workshop)["policy"]["domain"]
+    return None if workshop.file is None else workshop.good_body["policy"]["domain"]
 
 
 def _fill(workshop: Workshop, effects: FactEffects) -> None:
@@ -290,7 +288,7 @@ def _facts(workshop: Workshop, effects: FactEffects) -> None:
         with ui.column().classes("studio-card"):
             with ui.row().classes("items-start justify-between w-full no-wrap gap-3"):
                 ui.label(f"{words[:1].upper()}{words[1:]}").classes("text-weight-medium")
-                remove = ui.button(icon="delete_outline", on_click=partial(_remove, workshop, number))
+                remove = ui.button(icon="delete_outline", on_click=lambda: _remove(workshop, number))
                 remove.props(f'flat round dense aria-label="Remove fact {number + 1}"').tooltip("Remove")
             adds = live(lambda: of_one(number), workshop.changed, effects.worked_out, shows=worked_out)
             adds.classes("empty:hidden")
@@ -317,13 +315,17 @@ def _people(workshop: Workshop) -> None:
 
 
 def _presence(workshop: Workshop) -> bool:
-    return last_good_body(workshop)["policy"]["secrets"] == "add_remove" if workshop.file is not None else False
+    return workshop.good_body["policy"]["secrets"] == "add_remove" if workshop.file is not None else False
 
 
 def _option(workshop: Workshop, name: str) -> Any:
     """Return what the last valid file says of the size, the rows of a person or the compensation."""
-    body = last_good_body(workshop)
+    body = workshop.good_body
     return option_of(body, name) if body else None
+
+
+def _take(workshop: Workshop, name: str, value: Any) -> bool:
+    return try_change(workshop, with_option(workshop.body, name, value)) is None
 
 
 def _size(workshop: Workshop) -> None:
@@ -344,13 +346,11 @@ def _size(workshop: Workshop) -> None:
     number = ui.input("Number of records", value=count()).classes("w-56")
     number.props("outlined dense").bind_visibility_from(choice, "value", value="stated")
 
-    def take(value: Any) -> None:
-        if value not in ("stated", kind()) and try_change(workshop, with_option(workshop.body, "size", value)):
-            choice.set_value(kind())
+    def take(value: Any) -> bool:
+        return value == "stated" or _take(workshop, "size", value)
 
-    choice.on_value_change(lambda event: take(event.value))
-    for event in ("blur", "keydown.enter"):
-        number.on(event, lambda: _typed(workshop, number, "size", "the number of records"))
+    on_chosen(choice, kind, take)
+    on_entered(number, lambda: _typed(workshop, number, "size", "the number of records"))
     keeps_up(choice, kind, workshop.changed)
     keeps_up(number, count, workshop.changed)
 
@@ -359,8 +359,7 @@ def _rows(workshop: Workshop) -> None:
     note("The most rows that one person has in the table. The noise grows with it.")
     field = ui.input("Rows of a person, at most", value=str(_option(workshop, "rows_per_person")))
     field.classes("w-56").props("outlined dense")
-    for event in ("blur", "keydown.enter"):
-        field.on(event, lambda: _typed(workshop, field, "rows_per_person", "the number of rows"))
+    on_entered(field, lambda: _typed(workshop, field, "rows_per_person", "the number of rows"))
     keeps_up(field, lambda: str(_option(workshop, "rows_per_person")), workshop.changed)
 
 
@@ -386,10 +385,5 @@ def _compensation(workshop: Workshop) -> None:
     note("A known count stays true when one person's value changes only if other people's values change along.")
     choice = ui.radio(_COMPENSATION, value=now()).classes("studio-radio")
     choice.props('aria-label="How others move along"')
-
-    def take(value: Any) -> None:
-        if value != now() and try_change(workshop, with_option(workshop.body, "compensation", value)):
-            choice.set_value(now())
-
-    choice.on_value_change(lambda event: take(event.value))
+    on_chosen(choice, now, partial(_take, workshop, "compensation"))
     keeps_up(choice, now, workshop.changed)

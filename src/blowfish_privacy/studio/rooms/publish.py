@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -10,12 +10,10 @@ from nicegui import background_tasks, run, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.ledger import Ledger
 from blowfish_privacy.ledger.composition import Quote
-from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.statements.ledger import HistoryRow
 from blowfish_privacy.statements.plan import HEADER, Confirmation, asked_words, budget_words, error_words
-from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.draft import Problem, tried
 from blowfish_privacy.studio.parts import (
     ask_where,
     follow,
@@ -28,7 +26,9 @@ from blowfish_privacy.studio.parts import (
     picture,
     plain_table,
     problem_card,
+    say_problem,
     section,
+    worked_out,
 )
 from blowfish_privacy.studio.planning import Outcome, Planning
 from blowfish_privacy.studio.publishing import Download, LedgerHistory, Offer, Progress, Publication, Published
@@ -37,6 +37,7 @@ from blowfish_privacy.studio.workshop import Signal, Workshop
 # Results on a page: pictures with intervals, files to take away, and the first numbers.
 
 _MOST_ROWS = 100
+_UNREAD = "the ledger cannot be read"
 
 
 class Shelf:
@@ -105,13 +106,10 @@ def _result(published: Published, *, opened: bool) -> ui.element:
 
 def _ready(published: Published) -> Problem | None:
     """Work out what takes a moment, in a thread of its own."""
-    try:
-        _ = published.pictures, published.remarks
-    except BlowfishError as error:
-        return Problem.of(error)
-    except Exception as error:
-        return Problem(f"the pictures cannot be drawn ({type(error).__name__}).", "the release is in the ledger.")
-    return None
+    found = tried(
+        lambda: (published.pictures, published.remarks), "the pictures cannot be drawn", "the release is in the ledger."
+    )
+    return found if isinstance(found, Problem) else None
 
 
 def _contents(published: Published) -> None:
@@ -148,14 +146,11 @@ def _numbers(published: Published) -> None:
     if getattr(result, "kept", None) is not None:
         note("The values have a file of their own beside the ledger.")
         return
-    rows = [[_cell(cell) for cell in row] for row in islice(result.rows(), _MOST_ROWS + 1)]
+    listed = islice(result.rows(), _MOST_ROWS + 1)
+    rows = [[f"{cell:,.6g}" if isinstance(cell, float) else str(cell) for cell in row] for row in listed]
     plain_table(result.header, rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:
         note(f"The first {_MOST_ROWS} rows; the files have all.")
-
-
-def _cell(value: object) -> str:
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 
 def _downloads(published: Published) -> None:
@@ -169,27 +164,14 @@ def download_button(file: Download, name: str) -> None:
     """Show a button that makes a file and hands it over."""
 
     async def hand_over() -> None:
-        button.props("loading")
-        made = await run.io_bound(_made, file)
-        if button.is_deleted:
-            return
-        button.props(remove="loading")
+        made = await worked_out(button, lambda: tried(file.content, "the file cannot be made"))
         if isinstance(made, bytes):
             ui.download.content(made, file.name, file.media)
         elif made is not None:
-            ui.notify(made.message, type="negative", timeout=10_000, close_button="Close")
+            say_problem(made)
 
     button = ui.button(file.label, icon="download", on_click=hand_over).props("outline dense no-caps")
     button.props["aria-label"] = f"{file.label} of {name}"
-
-
-def _made(file: Download) -> bytes | Problem:
-    try:
-        return file.content()
-    except BlowfishError as error:
-        return Problem.of(error)
-    except Exception as error:
-        return Problem(f"the file cannot be made ({type(error).__name__}).")
 
 
 # The history of a ledger: what was charged when and for what, and each result again for nothing.
@@ -200,12 +182,10 @@ def show_history(workshop: Workshop, shelf: Shelf) -> None:
     live(
         lambda: _history(workshop, shelf),
         workshop.planned,
-        shows=lambda: None if workshop.planning is None else (len(workshop.planning.state.entries), _ledger(workshop)),
+        shows=lambda: (
+            workshop.planning and (len(workshop.planning.state.entries), str(workshop.planning.state.location))
+        ),
     )
-
-
-def _ledger(workshop: Workshop) -> str:
-    return "" if workshop.planning is None else str(workshop.planning.state.location)
 
 
 def _history(workshop: Workshop, shelf: Shelf) -> None:
@@ -215,20 +195,13 @@ def _history(workshop: Workshop, shelf: Shelf) -> None:
     container = ui.column().classes("w-full gap-3")
 
     async def fill() -> None:
-        told = await run.io_bound(_told, ledger)
+        told = await run.io_bound(lambda: tried(lambda: LedgerHistory.of(ledger), _UNREAD))
         if told is not None and not container.is_deleted:
             with container:
                 _entries(told, shelf)
 
     # A ledger may be far away: the page does not wait for it.
     ui.timer(0, fill, once=True)
-
-
-def _told(ledger: Ledger) -> LedgerHistory | Problem:
-    try:
-        return LedgerHistory.of(ledger)
-    except BlowfishError as error:
-        return Problem.of(error)
 
 
 def _entries(told: LedgerHistory | Problem, shelf: Shelf) -> None:
@@ -256,36 +229,21 @@ def _entries(told: LedgerHistory | Problem, shelf: Shelf) -> None:
 def _cells(row: HistoryRow) -> tuple[str, ...]:
     """Write the cells of a row; times and amounts stay on one line."""
     made, charged = (words.replace(" ", "\N{NO-BREAK SPACE}") for words in (row.made, row.charged))
-    return str(row.number), made, _released(row), charged, row.lost_on or "-"
-
-
-def _released(row: HistoryRow) -> str:
     failed = "" if row.failed is None else f" (the data contradicted the stated facts, {row.failed})"
-    return f"{row.release}{failed}"
+    return str(row.number), made, f"{row.release}{failed}", charged, row.lost_on or "-"
 
 
 def _show_button(told: LedgerHistory, row: HistoryRow, shelf: Shelf) -> None:
     async def show() -> None:
-        button.props("loading")
-        found = await run.io_bound(_again, told, row)
-        if button.is_deleted:
-            return
-        button.props(remove="loading")
+        found = await worked_out(button, lambda: tried(lambda: told.again(row), _UNREAD))
         if isinstance(found, Published):
             shelf.take(found)
             ui.notify(f"{found.name} is shown under Results.", type="positive")
         elif found is not None:
-            ui.notify(f"{found.message} {found.hint or ''}", type="negative", timeout=10_000, close_button="Close")
+            say_problem(found)
 
     button = ui.button("Show", on_click=show).props("flat dense no-caps").style("margin: -6px 0")
     button.props["aria-label"] = f"Show entry {row.number} again"
-
-
-def _again(told: LedgerHistory, row: HistoryRow) -> Published | Problem:
-    try:
-        return told.again(row)
-    except BlowfishError as error:
-        return Problem.of(error)
 
 
 # A publication under way: how far it is, in every tab, and how it ended.
@@ -476,7 +434,7 @@ class _Choice:
             # The old plans stay visible, greyed, while new ones are worked out.
             with ui.column().classes("w-full gap-4") as plans:
                 boxes = keyed(
-                    lambda: [(each.name, each.plan is not None) for each in self._outcomes], self._release, planned
+                    lambda: [(each.name, each.plan is not None) for each in workshop.outcomes], self._release, planned
                 )
                 boxes.classes("w-full flex flex-col gap-4")
                 ui.separator()
@@ -486,12 +444,9 @@ class _Choice:
             self._review_button()
 
     @property
-    def _outcomes(self) -> Sequence[Outcome]:
-        return () if self._workshop.planning is None else self._workshop.planning.outcomes
-
-    @property
     def _names(self) -> list[str]:
-        return [each.name for each in self._outcomes if each.plan is not None and each.name not in self._left_out]
+        planned = [each.name for each in self._workshop.outcomes if each.plan is not None]
+        return [name for name in planned if name not in self._left_out]
 
     def _release(self, key: tuple[str, bool]) -> None:
         name, possible = key
@@ -501,7 +456,7 @@ class _Choice:
             self._chosen.fire()
 
         def outcome() -> Outcome | None:
-            return next((each for each in self._outcomes if each.name == name), None)
+            return self._workshop.outcome(name)
 
         with ui.row().classes("w-full items-start gap-x-4 gap-y-0 flex-wrap"):
             box = ui.checkbox(name, value=possible and name not in self._left_out)
@@ -544,11 +499,16 @@ class _Choice:
             file, text = workshop.file, workshop.draft.text
             if file is None or workshop.broken:
                 return
-            button.props("loading")
-            made = await run.io_bound(_prepared, workshop, file, self._names)
-            if button.is_deleted:
-                return
-            button.props(remove="loading")
+            names = self._names
+
+            def prepared() -> Offer:
+                """Plan what is chosen with its ledger and its data; no value is read."""
+                workshop.draft.check_on_disk()
+                offer = workshop.publisher.offer(file, workshop.draft.folder, names)
+                _ = offer.confirmation
+                return offer
+
+            made = await worked_out(button, lambda: tried(prepared, "planning failed"))
             if isinstance(made, Offer):
                 with client.content:
                     confirm(workshop, made, text)
@@ -615,16 +575,3 @@ def _obstacles(workshop: Workshop, planning: Planning) -> None:
         notice("The file is not saved yet. Save it first: what is published belongs to it.")
     elif not workshop.draft.saved:
         notice("The file has changes that are not saved. They are saved before anything is published.")
-
-
-def _prepared(workshop: Workshop, file: PolicyFile, names: list[str]) -> Offer | Problem:
-    """Plan what is chosen with its ledger and its data, in a thread of its own; no value is read."""
-    try:
-        workshop.draft.check_on_disk()
-        offer = workshop.publisher.offer(file, workshop.draft.folder, names)
-        _ = offer.confirmation
-    except BlowfishError as error:
-        return Problem.of(error)
-    except Exception as error:  # only its kind is said: a message that is not ours may quote anything
-        return Problem(f"planning failed ({type(error).__name__}).")
-    return offer

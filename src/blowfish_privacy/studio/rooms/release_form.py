@@ -38,7 +38,7 @@ from blowfish_privacy.studio.entries import (
     with_key,
 )
 from blowfish_privacy.studio.parts import AmountControl, follow, keeps_up, live, note, problem_card
-from blowfish_privacy.studio.workshop import Signal, Workshop, last_good_body
+from blowfish_privacy.studio.workshop import Signal, Workshop
 
 # The fields that say what a release asks about: attributes, tables, shares, numbers of clusters.
 
@@ -309,7 +309,7 @@ class ReleaseForm:
     @property
     def entry(self) -> Entry:
         """The release as the file has it now."""
-        entries = last_good_body(self.workshop).get("releases") or []
+        entries = self.workshop.good_body.get("releases") or []
         return next((entry for entry in entries if entry["name"] == self.name), {"name": self.name})
 
     def change(self, entry: Entry) -> bool:

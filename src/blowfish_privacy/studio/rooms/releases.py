@@ -17,10 +17,21 @@ from blowfish_privacy.statements.plan import budget_words
 from blowfish_privacy.studio.charts import plans as charts
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.entries import Entry, Kind, available, begun, kind_of, names_of, new_name
-from blowfish_privacy.studio.parts import follow, greys, heading, live, note, notice, problem_card, spinner
+from blowfish_privacy.studio.parts import (
+    follow,
+    greys,
+    heading,
+    live,
+    note,
+    notice,
+    problem_card,
+    redraw,
+    spinner,
+    try_change,
+)
 from blowfish_privacy.studio.planning import Outcome, Said
 from blowfish_privacy.studio.rooms.release_form import ReleaseForm
-from blowfish_privacy.studio.workshop import Signal, Workshop, last_good_body
+from blowfish_privacy.studio.workshop import Signal, Workshop
 
 # How wrong one release will be, in pictures that follow every change.
 
@@ -56,8 +67,7 @@ class ReleasePictures:
 
     @property
     def _outcome(self) -> Outcome | None:
-        planning = self._workshop.planning
-        return None if planning is None else planning.outcome(self._name)
+        return self._workshop.outcome(self._name)
 
     def _said(self) -> Any:
         outcome = self._outcome
@@ -125,10 +135,7 @@ class _Picture:
         """Show other options, or nothing."""
         self._whole.visible = option is not None
         if option is not None and option != self._chart.options:
-            self._chart.options.clear()
-            self._chart.options.update(option)
-            self._chart.props["aria-label"] = option["aria"]["label"]["description"]
-            self._chart.update()
+            redraw(self._chart, option)
 
 
 def _sentence(view: Any) -> str:
@@ -196,7 +203,7 @@ class _Releases:
 
     @property
     def _entries(self) -> list[Entry]:
-        return last_good_body(self._workshop).get("releases") or []
+        return self._workshop.good_body.get("releases") or []
 
     @property
     def _names(self) -> list[str]:
@@ -249,7 +256,11 @@ class _Releases:
             ui.icon(icon).props("aria-hidden=true")
             with ui.column().classes("gap-0 items-start text-left min-w-0"):
                 TextElement(tag="span", text=name).classes("text-weight-bold")
-                live(lambda: _small(self._words(name)), self._workshop.changed, shows=lambda: self._words(name))
+
+                def small() -> None:
+                    TextElement(tag="span", text=self._words(name)).classes("studio-note")
+
+                live(small, self._workshop.changed, shows=lambda: self._words(name))
 
     def _figures(self, name: str) -> None:
         found = _figures(self._workshop, name)
@@ -316,10 +327,8 @@ class _Releases:
         entry: Entry = {"name": name, **asked, **({"epsilon": _FIRST_EPSILON} if pure else {"rho": _FIRST_RHO})}
         body["releases"] = [*(body.get("releases") or []), entry]
         before, self._open = self._open, name
-        problem = self._workshop.change(body)
-        if problem is not None:
+        if try_change(self._workshop, body) is not None:
             self._open = before
-            _say(problem)
 
 
 def _together(workshop: Workshop) -> tuple[str, bool]:
@@ -327,13 +336,9 @@ def _together(workshop: Workshop) -> tuple[str, bool]:
     return ("", True) if quote is None else (next(budget_words(quote)), quote.fits)
 
 
-def _small(words: str) -> None:
-    TextElement(tag="span", text=words).classes("studio-note")
-
-
 def _figures(workshop: Workshop, name: str) -> list[tuple[str, str]]:
     """List the numbers of a release that a person compares: the error, the price, and what it draws on."""
-    outcome = None if workshop.planning is None else workshop.planning.outcome(name)
+    outcome = workshop.outcome(name)
     if outcome is None:
         return []
     if outcome.said is None:
@@ -345,10 +350,6 @@ def _figures(workshop: Workshop, name: str) -> list[tuple[str, str]]:
     lost = view["lost_on"] if len(view["lost"]) <= _FEW else f"{len(view['lost'])} attributes"
     assumed = "typical error" if view["assumed"] is None else "typical error, in groups of the same size"
     return [(assumed, view["typical"]), (f"{view['measure']}, on {lost}", cost)]
-
-
-def _say(problem: Problem) -> None:
-    ui.notify(f"{problem.message} {problem.hint or ''}", type="negative", timeout=10_000, close_button="Close")
 
 
 _ARROWS = """(event) => {

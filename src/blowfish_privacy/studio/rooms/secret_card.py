@@ -18,8 +18,19 @@ from blowfish_privacy.policies.explain import about_attribute
 from blowfish_privacy.statements.policy import MOST_VALUES, GraphView, graph_view, odds_between, reach
 from blowfish_privacy.studio.charts.look import plain
 from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
-from blowfish_privacy.studio.entries import MOST_LISTED, declared, position_of
-from blowfish_privacy.studio.parts import chart, follow, live, note, odds_bar, try_change
+from blowfish_privacy.studio.entries import declared, position_of
+from blowfish_privacy.studio.parts import (
+    chart,
+    follow,
+    live,
+    live_odds,
+    note,
+    on_chosen,
+    on_entered,
+    redraw,
+    try_change,
+    value_field,
+)
 from blowfish_privacy.studio.secret_choice import (
     Kind,
     choice_of,
@@ -35,7 +46,7 @@ from blowfish_privacy.studio.secret_choice import (
     width_choice,
     with_choice,
 )
-from blowfish_privacy.studio.workshop import ChosenLoss, Signal, Workshop, last_good_body
+from blowfish_privacy.studio.workshop import ChosenLoss, Signal, Workshop
 from blowfish_privacy.support.exact import is_positive, positive, show
 
 # Groups of categories: dragged from box to box, or moved by a menu, which works with the keyboard.
@@ -88,8 +99,7 @@ class _Boxes:
         self._positions[chip.id] = at
 
     def _dropped(self, event: Any) -> None:
-        group = self._numbers.get(event.target.id)
-        at = self._positions.get(event.item.id)
+        group, at = self._numbers.get(event.target.id), self._positions.get(event.item.id)
         if group is not None and at is not None:
             self._move(at, group)
 
@@ -169,8 +179,7 @@ def _ruler(
     tell()
     handle.on("update:model-value", dragged, throttle=0.1)
     handle.on("change", lambda: take(stops[int(handle.value or 0)]))
-    field.on("blur", typed)
-    field.on("keydown.enter", typed)
+    on_entered(field, typed)
     seen = [now()]
 
     def follow_file() -> None:
@@ -300,17 +309,11 @@ class ValuePair:
         with ui.row().classes("items-start gap-3 w-full"):
             self._field("One value", first=True)
             self._field("Another", first=False)
-        live(self._said, *signals, self._workshop.planned, self._lost, shows=self._shows)
-
-    @property
-    def _policy(self) -> Policy:
-        if self._workshop.file is None:
-            raise RuntimeError("values are compared under a policy only")
-        return self._workshop.file.policy
+        live_odds(self._odds, *signals, self._workshop.planned, self._lost)
 
     @property
     def _attribute(self) -> Attribute:
-        return self._policy.domain[self._name]
+        return self._workshop.policy.domain[self._name]
 
     @property
     def _exists(self) -> bool:
@@ -321,7 +324,9 @@ class ValuePair:
 
     def _chart(self) -> None:
         ordered = self._attribute.ordered
-        drawn = self._drawn = chart(self._options(self._policy), 260 if ordered else graph_height(self._attribute.size))
+        drawn = self._drawn = chart(
+            self._options(self._workshop.policy), 260 if ordered else graph_height(self._attribute.size)
+        )
         drawn.on_point_click(self._clicked)
         with ui.column().classes("gap-0 w-full"):
             note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
@@ -331,14 +336,14 @@ class ValuePair:
         def refresh() -> None:
             if self._exists and seen[0] != self._seen:
                 seen[0] = self._seen
-                _draw(drawn, self._options(self._policy))
+                redraw(drawn, self._options(self._workshop.policy))
 
         follow(drawn, refresh, self._workshop.changed, self._moved)
 
     def preview(self, policy: Policy) -> None:
         """Draw an ordered attribute as it would be under another policy."""
         if self._drawn is not None and not self._drawn.is_deleted and self._attribute.ordered:
-            _draw(self._drawn, self._options(policy))
+            redraw(self._drawn, self._options(policy))
 
     def _options(self, policy: Policy) -> dict[str, Any]:
         if self._attribute.ordered:
@@ -347,12 +352,12 @@ class ValuePair:
 
     @property
     def _graph(self) -> GraphView:
-        return graph_view(self._policy, self._name, self._first, also=self._second)
+        return graph_view(self._workshop.policy, self._name, self._first, also=self._second)
 
     @property
     def _seen(self) -> tuple[str, int, int]:
         """What decides the picture."""
-        return self._policy.hash, self._first, self._second
+        return self._workshop.policy.hash, self._first, self._second
 
     def _left_out(self) -> str:
         """Say how much of a large attribute the picture shows."""
@@ -382,53 +387,21 @@ class ValuePair:
         self._moved.fire()
 
     def _field(self, label: str, *, first: bool) -> None:
-        attribute = self._attribute
-        listed = attribute.size <= MOST_LISTED
-        if listed:
-            field: Any = ui.select(dict(enumerate(attribute.texts())), value=self._value(first=first), label=label)
-        else:
-            field = ui.input(label, value=attribute.show(self._value(first=first)), validation=self._wrong)
-        field.classes("flex-1 min-w-28").props("outlined dense")
+        def now() -> int | None:
+            return (self._first if first else self._second) if self._exists else None
 
-        def taken() -> None:
-            at = field.value if listed else position_of(attribute, str(field.value or ""))
-            if at is not None and at != self._value(first=first):
-                self._choose(int(at), first=first)
-
-        def in_step() -> None:
-            if self._exists:
-                field.set_value(self._value(first=first) if listed else attribute.show(self._value(first=first)))
-
-        field.on_value_change(taken)
-        follow(field, in_step, self._moved)
+        value_field(
+            self._attribute, label, now, lambda at: self._choose(at, first=first), self._moved, wrong=self._wrong
+        )
 
     def _wrong(self, text: Any) -> str | None:
         return None if position_of(self._attribute, str(text or "")) is not None else "no declared value"
-
-    def _value(self, *, first: bool) -> int:
-        return self._first if first else self._second
 
     def _odds(self) -> Any:
         if not self._exists:
             return None
         one, other = ({self._name: self._attribute.value(at)} for at in (self._first, self._second))
-        return odds_between(self._policy, one, other, self._loss.strength(frozenset({self._name})))
-
-    def _shows(self) -> Any:
-        odds = self._odds()
-        return None if odds is None else (odds.sentence, odds.guess())
-
-    def _said(self) -> None:
-        odds = self._odds()
-        if odds is not None:
-            odds_bar(odds)
-
-
-def _draw(chart: ui.echart, options: dict[str, Any]) -> None:
-    chart.options.clear()
-    chart.options.update(options)
-    chart.props["aria-label"] = options["aria"]["label"]["description"]
-    chart.update()
+        return odds_between(self._workshop.policy, one, other, self._loss.strength(frozenset({self._name})))
 
 
 KINDS: dict[Kind, str] = {
@@ -485,9 +458,7 @@ class SecretCard:
     @property
     def policy(self) -> Policy:
         """The policy of the last valid file."""
-        if self.workshop.file is None:
-            raise RuntimeError("cards are shown for a policy only")
-        return self.workshop.file.policy
+        return self.workshop.policy
 
     @property
     def graph(self) -> SecretGraph:
@@ -502,7 +473,7 @@ class SecretCard:
     @property
     def choice(self) -> Any:
         """What the file says about the attribute."""
-        return choice_of(last_good_body(self.workshop), self.name)
+        return choice_of(self.workshop.good_body, self.name)
 
     @property
     def kind(self) -> Kind:
@@ -565,11 +536,10 @@ class SecretCard:
             with ui.column().classes("gap-3 w-full pt-2"):
                 CONTROLS[kind](self)
 
-        def chosen(after: Kind) -> None:
-            if after not in (kind, "other") and not self.change(first_choice(after, attribute)):
-                options.set_value(kind)
+        def take(after: Kind) -> bool:
+            return after == "other" or self.change(first_choice(after, attribute))
 
-        options.on_value_change(lambda event: chosen(event.value))
+        on_chosen(options, lambda: kind, take)
 
     def _said(self) -> Any:
         return self.exists and about_attribute(self.policy, self.name)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.statements.policy import Odds, name_only_after, odds_between
-from blowfish_privacy.studio.entries import MOST_LISTED, position_of
-from blowfish_privacy.studio.parts import follow, heading, live, note, notice, odds_bar, section, try_change
+from blowfish_privacy.studio.parts import (
+    follow,
+    heading,
+    live,
+    live_odds,
+    note,
+    notice,
+    on_chosen,
+    section,
+    try_change,
+    value_field,
+)
 from blowfish_privacy.studio.rooms.secret_card import SecretCards
 from blowfish_privacy.studio.secret_choice import Mode, mode_of, weakens, with_mode
-from blowfish_privacy.studio.workshop import OWN, ChosenLoss, Signal, Workshop, last_good_body
+from blowfish_privacy.studio.workshop import OWN, ChosenLoss, Signal, Workshop
 from blowfish_privacy.support.exact import show
 
 # Two whole records side by side, for policies whose secrets are not chosen attribute by attribute.
@@ -35,69 +45,42 @@ class _Records:
     def __init__(self, workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
         self._workshop, self._loss, self._lost = workshop, loss, lost
         self._moved = Signal()
-        domain = self._policy.domain
+        domain = self._workshop.policy.domain
         self._names = [*domain][:_MOST_ATTRIBUTES]
         self._chosen = [dict.fromkeys(domain, 0) for _ in range(2)]
         self._chosen[1][self._names[0]] = domain[self._names[0]].size - 1
 
-    @property
-    def _policy(self) -> Policy:
-        if self._workshop.file is None:
-            raise RuntimeError("records are compared under a policy only")
-        return self._workshop.file.policy
-
     def build(self) -> None:
         with ui.column().classes("studio-card"):
             section("Compare two records")
-            if len(self._names) < len(self._policy.domain.names):
+            domain = self._workshop.policy.domain
+            if len(self._names) < len(domain.names):
                 note(f"Of the attributes, the first {len(self._names)} are shown; the others are equal.")
             for name in self._names:
                 with ui.row().classes("items-center gap-3 w-full"):
                     ui.label(name).classes("w-32 text-weight-medium")
                     for number, label in enumerate(("One person", "Another")):
-                        self._field(name, number, f"{label}: {name}")
-            signals = (self._workshop.changed, self._workshop.planned, self._moved, self._lost)
-            live(self._said, *signals, shows=self._shows)
+                        now = partial(self._chosen[number].get, name)
+                        value_field(domain[name], f"{label}: {name}", now, partial(self._choose, number, name))
+            live_odds(self._odds, self._workshop.changed, self._workshop.planned, self._moved, self._lost)
 
-    def _field(self, name: str, number: int, label: str) -> None:
-        attribute, chosen = self._policy.domain[name], self._chosen[number]
-        listed = attribute.size <= MOST_LISTED
-        if listed:
-            field: Any = ui.select(dict(enumerate(attribute.texts())), value=chosen[name], label=label)
-        else:
-            field = ui.input(label, value=attribute.show(chosen[name]))
-        field.classes("flex-1 min-w-28").props("outlined dense")
-
-        def taken() -> None:
-            at = field.value if listed else position_of(attribute, str(field.value or ""))
-            if at is not None:
-                chosen[name] = int(at)
-                self._moved.fire()
-
-        field.on_value_change(taken)
+    def _choose(self, number: int, name: str, at: int) -> None:
+        self._chosen[number][name] = at
+        self._moved.fire()
 
     def _odds(self) -> Odds | None:
-        if self._workshop.file is None or {*self._policy.domain} != {*self._chosen[0]}:
+        if self._workshop.file is None or {*self._workshop.policy.domain} != {*self._chosen[0]}:
             return None
-        domain = self._policy.domain
+        domain = self._workshop.policy.domain
         one, other = (
             {name: domain[name].value(min(at, domain[name].size - 1)) for name, at in chosen.items()}
             for chosen in self._chosen
         )
         differing = frozenset(name for name in one if one[name] != other[name])
         try:
-            return odds_between(self._policy, one, other, self._loss.strength(differing))
+            return odds_between(self._workshop.policy, one, other, self._loss.strength(differing))
         except BlowfishError:
             return None
-
-    def _shows(self) -> Any:
-        odds = self._odds()
-        return None if odds is None else (odds.sentence, odds.guess())
-
-    def _said(self) -> None:
-        odds = self._odds()
-        if odds is not None:
-            odds_bar(odds)
 
 
 _MODES: dict[Mode, str] = {
@@ -130,7 +113,7 @@ def secrets(workshop: Workshop) -> None:
 
 def _outline(workshop: Workshop) -> Any:
     """Return what decides which parts the room has."""
-    body = last_good_body(workshop)
+    body = workshop.good_body
     return None if workshop.file is None else (mode_of(body), body["policy"]["domain"])
 
 
@@ -138,7 +121,7 @@ def _fill(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
     if workshop.file is None:
         notice("Declare the attributes of your table first; then you can say what is secret about each.")
         return
-    mode = mode_of(last_good_body(workshop))
+    mode = mode_of(workshop.good_body)
     with ui.element("div").classes("studio-stack"):
         _choose_mode(workshop, mode)
         live(lambda: _words(workshop), workshop.changed, shows=lambda: _said(workshop))
@@ -150,7 +133,7 @@ def _fill(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
 
 
 def _choose_mode(workshop: Workshop, mode: Mode) -> None:
-    single = len(last_good_body(workshop)["policy"]["domain"]) == 1
+    single = len(workshop.good_body["policy"]["domain"]) == 1
     offered = {each: words for each, words in _MODES.items() if not single or each in ("cards", "presence")}
     if mode == "other":
         offered["other"] = "As it is written in the file"
@@ -160,15 +143,13 @@ def _choose_mode(workshop: Workshop, mode: Mode) -> None:
             ui.radio(offered, value=mode).props('aria-label="What is secret about a person"').classes("studio-radio")
         )
 
-    def chosen(after: Mode) -> None:
-        if after in (mode, "other"):
-            return
-        if weakens(mode, after):
+    def take(after: Mode) -> bool:
+        if after != "other" and weakens(mode, after):
             _ask(workshop, after, lambda: choice.set_value(mode))
-        elif try_change(workshop, with_mode(workshop.body, after)):
-            choice.set_value(mode)
+            return True
+        return after == "other" or try_change(workshop, with_mode(workshop.body, after)) is None
 
-    choice.on_value_change(lambda event: chosen(event.value))
+    on_chosen(choice, lambda: mode, take)
 
 
 def _ask(workshop: Workshop, after: Mode, back: Any) -> None:
@@ -197,7 +178,7 @@ def _said(workshop: Workshop) -> Any:
     if workshop.file is None:
         return None
     policy = workshop.file.policy
-    mode, words = mode_of(last_good_body(workshop)), policy.words()
+    mode, words = mode_of(workshop.good_body), policy.words()
     # Each card says what is protected of its attribute; what holds for all of them is said once.
     alone = mode == "cards" and words.protected
     protected = (_BY_CARD, *words.added) if alone else words.sentences

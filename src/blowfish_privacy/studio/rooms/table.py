@@ -46,6 +46,7 @@ from blowfish_privacy.studio.parts import (
     live,
     note,
     notice,
+    on_entered,
     plain_table,
     problem_card,
     say_problem,
@@ -309,8 +310,7 @@ def _place(workshop: Workshop, dialogs: ui.element) -> None:
             if chosen and chosen != _named(workshop):
                 use(workshop, chosen)
 
-        field.on("keydown.enter", take)
-        field.on("blur", take)
+        on_entered(field, take)
         keeps_up(field, lambda: _named(workshop), workshop.changed)
         ui.button("Browse", icon="folder_open", on_click=partial(browse, workshop, dialogs)).props("outline no-caps")
 
@@ -558,6 +558,6 @@ class _TableRoom:
         try:
             body = without_attribute(self._workshop.body, name, self._workshop.draft.folder)
         except BlowfishError as error:
-            ui.notify(str(error), type="negative", multi_line=True, timeout=10_000, close_button="Close")
+            say_problem(Problem.of(error))
         else:
             try_change(self._workshop, body)
