@@ -76,6 +76,16 @@ def keeps_up(field: Any, value: Callable[[], Any], *signals: Signal) -> None:
     follow(field, refresh, *signals)
 
 
+def shows(field: Any, value: Callable[[], Any], signal: Signal) -> None:
+    """Show in a field what is true now, whenever a signal fires."""
+
+    def refresh() -> None:
+        if field.value != (now := value()):
+            field.value = now
+
+    follow(field, refresh, signal)
+
+
 def on_entered(field: Any, act: Callable[[], None]) -> None:
     """Do something when a person leaves a field, or presses Enter in it."""
     field.on("blur", act)

@@ -3,35 +3,406 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from nicegui import background_tasks, run, ui
 from nicegui.elements.mixins.text_element import TextElement
 
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.query import split
 from blowfish_privacy.statements.plan import budget_words
 from blowfish_privacy.studio.charts import plans as charts
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.entries import Entry, Kind, available, begun, kind_of, names_of, new_name
+from blowfish_privacy.studio.entries import (
+    BY_TITLE,
+    Amount,
+    Entry,
+    Kind,
+    amount_of,
+    asked_for,
+    available,
+    begun,
+    changed_kind,
+    condition_text,
+    groups_of,
+    kind_of,
+    names_of,
+    new_name,
+    numbers_text,
+    possible,
+    read_amount,
+    read_condition,
+    read_list,
+    read_tables,
+    rounded_to_stop,
+    tables_text,
+    with_amount,
+    with_key,
+)
 from blowfish_privacy.studio.parts import (
+    AmountControl,
     follow,
     greys,
     heading,
+    keeps_up,
     live,
     note,
     notice,
+    on_chosen,
+    on_entered,
     problem_card,
     redraw,
+    shows,
     spinner,
     try_change,
 )
 from blowfish_privacy.studio.planning import Outcome, Said
-from blowfish_privacy.studio.rooms.release_form import ReleaseForm
 from blowfish_privacy.studio.workshop import Signal, Workshop
+
+# The form of one release: what is asked, of which records, and what it may spend.
+
+_TITLES = {"epsilon": "Epsilon", "rho": "Rho", "error": "Typical error"}
+_WAYS = {"epsilon": "spend epsilon", "rho": "spend rho", "error": "reach an error"}
+_NOISES = {"": "the more accurate", "laplace": "Laplace", "gaussian": "Gaussian"}
+_AUTOMATIC = "chosen for you"
+
+
+class ReleaseForm:
+    """Changes one release of the file; what the file does not take is said under the form, and changes nothing."""
+
+    def __init__(self, workshop: Workshop, name: str, *, renamed: Callable[[str | None], None]) -> None:
+        self._workshop, self._name = workshop, name
+        self._renamed = renamed
+        self._refused, self._problem = Signal(), None
+
+    def build(self) -> None:
+        """Build the form; parts are built anew only when what they are made of changes elsewhere."""
+        changed = self._workshop.changed
+        with ui.column().classes("w-full gap-4"):
+            live(self._question, changed, shows=lambda: (self._title, self._domain.names))
+            live(self._amount, changed, shows=lambda: (amount_of(self._entry)[0], self._by_group))
+            live(self._refusal, self._refused)
+            with ui.element("div").classes("w-full"):
+                live(self._records, changed, shows=lambda: self._of_parts)
+                with ui.expansion("More: name, noise, mechanism", icon="tune").classes("w-full"):
+                    details = "noise", "mechanism"
+                    live(self._details, changed, shows=lambda: (self._title, *map(self._entry.get, details)))
+
+    @property
+    def _domain(self) -> Domain:
+        return self._workshop.policy.domain
+
+    @property
+    def _entry(self) -> Entry:
+        """The release as the file has it now."""
+        entries = self._workshop.good_body.get("releases") or []
+        return next((entry for entry in entries if entry["name"] == self._name), {"name": self._name})
+
+    @property
+    def _title(self) -> str | None:
+        kind = kind_of(self._entry)
+        return None if kind is None else kind.title
+
+    def _change(self, entry: Entry) -> bool:
+        """Write the release into the file; say whether the file took it."""
+        body = self._workshop.body
+        entries = body.get("releases") or []
+        if not any(each["name"] == self._name for each in entries) or entry == self._entry:
+            return False
+        body["releases"] = [entry if each["name"] == self._name else each for each in entries]
+        return self._take(body)
+
+    def _take(self, body: dict[str, Any]) -> bool:
+        self._problem = self._workshop.change(body)
+        self._refused.fire()
+        return self._problem is None
+
+    def _set(self, key: str, value: Any) -> bool:
+        return self._change(with_key(self._entry, key, value))
+
+    def _refusal(self) -> None:
+        if self._problem is not None:
+            said = self._problem.message
+            problem_card(Problem(f"{said[:1].upper()}{said[1:]}", self._problem.hint))
+
+    # What is asked: the kind of release, and attributes, tables, shares or numbers of clusters.
+
+    def _question(self) -> None:
+        kind = kind_of(self._entry)
+        if kind is None:
+            note("What this release asks for is more than a form can show: change it in the file.")
+            return
+
+        def ask(title: str) -> bool:
+            return self._change(changed_kind(self._entry, BY_TITLE[title], self._domain))
+
+        with _grid("gap-4", "15rem"):
+            kinds = [each.title for each in dict.fromkeys([*available(self._domain), kind])]
+            chosen = ui.select(kinds, label="What to publish", value=kind.title).props("outlined")
+            on_chosen(chosen, lambda: self._title, ask)
+            self._question_fields(kind)
+        note(kind.says).classes("pt-2")
+
+    def _question_fields(self, kind: Kind) -> None:
+        """Build the fields of one kind of release."""
+        if kind.takes == "tables":
+            self._text(kind.keyword, "Tables, one in each line", tables_text, read_tables, lines=True)
+        elif kind.takes == "one":
+            field = self._select(kind, "Attribute", lambda: self._asked(kind)[0])
+            on_chosen(field, lambda: self._asked(kind)[0], lambda name: self._ask(kind, [name]))
+        elif kind.takes == "two":
+            for number, title in enumerate(("Down", "Across")):
+                field = self._select(kind, title, lambda number=number: self._asked(kind)[number])
+                field.on_value_change(lambda event, number=number: self._replace(kind, number, event.value))
+        else:
+            field = self._select(kind, "Attributes", lambda: self._asked(kind), multiple=True)
+            field.props("use-chips").on_value_change(lambda event: event.value and self._ask(kind, event.value))
+        if kind.keyword == "quantiles":
+            self._text("at", "Shares", numbers_text, read_list)
+        if kind.keyword == "kmeans":
+            self._whole("Clusters", lambda: self._entry.get("k", 4), partial(self._set, "k"))
+        if kind.takes == "ways":
+            self._whole("Attributes in each table", self._ways, self._set_ways)
+
+    def _select(self, kind: Kind, title: str, now: Callable[[], Any], **more: Any) -> ui.select:
+        options = [*dict.fromkeys([*possible(kind, self._domain), *self._asked(kind)])]
+        field = ui.select(options, label=title, value=now(), **more).props("outlined")
+        shows(field, now, self._workshop.changed)
+        return field
+
+    def _whole(self, title: str, now: Callable[[], int], choose: Callable[[int], Any]) -> None:
+        """Build a field for a whole number."""
+        field = ui.number(title, value=int(now()), min=1, precision=0).props("outlined")
+        field.on_value_change(lambda event: event.value and event.value != now() and choose(int(event.value)))
+        shows(field, now, self._workshop.changed)
+
+    def _ways(self) -> int:
+        return self._entry.get("tables", {}).get("ways", 2)
+
+    def _set_ways(self, number: int) -> None:
+        self._set("tables", {**self._entry["tables"], "ways": number})
+
+    def _asked(self, kind: Kind) -> list[str]:
+        found = names_of(self._entry, kind)
+        return found if kind.takes != "two" or len(found) == 2 else [*found, "", ""][:2]
+
+    def _replace(self, kind: Kind, number: int, name: str) -> None:
+        """Put another attribute in one place; the one that was there takes the other place, if it is the same."""
+        names = self._asked(kind)
+        if name == names[1 - number]:
+            names[1 - number] = names[number]
+        names[number] = name
+        self._ask(kind, names)
+
+    def _ask(self, kind: Kind, names: Sequence[str]) -> bool:
+        """Ask about other attributes; say whether the file took it."""
+        if list(names) == self._asked(kind):
+            return True
+        asked = asked_for(kind, names)
+        if kind.takes == "ways":
+            asked = {"ways": min(self._ways(), len(names)), "of": list(names)}
+        entry = with_key(self._entry, kind.keyword, asked)
+        # What is asked about is no group any more.
+        return self._change(with_key(entry, "by", [name for name in groups_of(entry) if name not in names]))
+
+    def _text(
+        self, key: str, title: str, write: Callable[[Any], str], read: Callable[[str], Any], *, lines: bool = False
+    ) -> None:
+        """Build a field for what is written as text; it is read when a person leaves it."""
+
+        def now() -> str:
+            return write(self._entry.get(key, []))
+
+        def done() -> None:
+            asked = read(str(field.value))
+            if asked and asked != self._entry.get(key):
+                self._set(key, asked)
+
+        field = ui.textarea(title, value=now()).props("autogrow") if lines else ui.input(title, value=now())
+        field.props("outlined")
+        if lines:
+            field.on("blur", done)
+        else:
+            on_entered(field, done)
+        keeps_up(field, now, self._workshop.changed)
+
+    # Of which records the release is, and for which groups.
+
+    @property
+    def _of_parts(self) -> bool:
+        return self._title is None or BY_TITLE[self._title].of_parts
+
+    def _records(self) -> None:
+        if self._of_parts:
+            with (
+                ui.expansion("Some records only, or for each group", icon="filter_alt").classes("w-full"),
+                ui.column().classes("w-full gap-4 py-2"),
+            ):
+                live(self._grouping, self._workshop.changed, shows=self._asked_about)
+                conditions = live(self._conditions, self._workshop.changed, shows=lambda: [*self._where])
+                conditions.classes("flex flex-col gap-3")
+
+    def _asked_about(self) -> list[str]:
+        kind = kind_of(self._entry)
+        return names_of(self._entry, kind) if kind is not None else []
+
+    def _grouping(self) -> None:
+        def now() -> list[str]:
+            return groups_of(self._entry)
+
+        # What the release looks at is the same within each group.
+        others = [name for name in self._domain.names if name not in self._asked_about()]
+        groups = ui.select([*dict.fromkeys([*others, *now()])], label="For each value of", value=now(), multiple=True)
+        groups.props("outlined use-chips clearable").classes("w-full max-w-xl")
+        on_chosen(groups, now, lambda names: self._set("by", [str(name) for name in names or []]))
+        shows(groups, now, self._workshop.changed)
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        return self._entry.get("where") or {}
+
+    def _conditions(self) -> None:
+        for name in self._where:
+            with ui.row().classes("w-full items-center gap-3 no-wrap max-w-xl"):
+                self._condition(name)
+        left = [name for name in self._domain.names if name not in self._where]
+        if left:
+            adding = ui.select(left, label="Only records with some values of").props("outlined")
+            adding.classes("w-full max-w-xl").on_value_change(lambda event: event.value and self._add(event.value))
+        note("Write one value, several with commas, or a range such as 25 to 54.")
+
+    def _condition(self, name: str) -> None:
+        attribute = self._domain[name]
+
+        def now() -> str:
+            return condition_text(self._where.get(name, ""), attribute)
+
+        def done() -> None:
+            if str(field.value).strip():
+                self._set("where", {**self._where, name: read_condition(str(field.value), attribute)})
+
+        def remove() -> None:
+            self._set("where", {each: old for each, old in self._where.items() if each != name})
+
+        field = ui.input(f"Values of {name}", value=now()).props("outlined").classes("flex-1")
+        on_entered(field, done)
+        button = ui.button(icon="close", on_click=remove).props("flat round dense")
+        button.props["aria-label"] = f"Leave out the condition on {name}"
+        keeps_up(field, now, self._workshop.changed)
+
+    def _add(self, name: str) -> None:
+        """Begin a condition: on all values of an ordered attribute, on the first of another."""
+        attribute = self._domain[name]
+        first, last = attribute.show(0), attribute.show(attribute.size - 1)
+        value = read_condition(f"{first} to {last}" if attribute.ordered else first, attribute)
+        self._set("where", {**self._where, name: value})
+
+    # What it may spend.
+
+    @property
+    def _by_group(self) -> bool:
+        return isinstance(amount_of(self._entry)[1], dict)
+
+    def _amount(self) -> None:
+        key, stated = amount_of(self._entry)
+        if self._by_group:
+            note("Groups may spend different amounts here: change them in the file.")
+            return
+        file = self._workshop.file
+        pure = file is None or file.budget is None or file.budget.measure is EPSILON
+        offered = {each: words for each, words in _WAYS.items() if each == key or each != "rho" or not pure}
+        with ui.column().classes("w-full gap-1"):
+            ways = ui.radio(offered, value=key).props('inline dense aria-label="How the noise is chosen"')
+            ways.on_value_change(lambda event: self._choose_way(event.value))
+            control = AmountControl(
+                key,
+                _TITLES[key],
+                read_amount(stated) or Decimal("0.1"),
+                lambda chosen: self._spend(key, chosen),
+                lambda moved: self._preview(key, moved),
+            )
+
+        def keep_up() -> None:
+            now, changed = amount_of(self._entry)
+            read = None if isinstance(changed, dict) else read_amount(changed)
+            if now == key and read is not None:
+                control.show(read)
+
+        follow(ways, keep_up, self._workshop.changed)
+
+    def _choose_way(self, key: str) -> None:
+        if key == amount_of(self._entry)[0]:
+            return
+        outcome, amount = self._workshop.outcome(self._name), Fraction(1, 10)
+        if outcome is not None and outcome.plan is not None and outcome.plan.amount:
+            plan = outcome.plan
+            amount = Fraction(plan.expected_error().rmse) if key == "error" else plan.amount
+        self._spend(key, rounded_to_stop(amount, key))
+
+    def _preview(self, key: str, amount: Amount) -> str:
+        outcome = self._workshop.outcome(self._name)
+        return "" if outcome is None or outcome.said is None else outcome.said.preview(key, float(amount))
+
+    def _spend(self, key: str, amount: Amount) -> None:
+        self._change(with_amount(self._entry, key, amount))
+
+    # The name, the noise and the mechanism.
+
+    def _details(self) -> None:
+        with _grid("gap-4 py-2", "13rem"):
+            named = ui.input("Name", value=self._name).props("outlined")
+            on_entered(named, lambda: self._rename(str(named.value).strip()))
+            self._detail("noise", "Noise", _NOISES)
+            chosen = self._entry.get("mechanism") or ""
+            mechanisms = dict.fromkeys([chosen, "", *self._mechanisms()])
+            self._detail("mechanism", "Mechanism", {name: name or _AUTOMATIC for name in mechanisms})
+        remove = ui.button("Remove this release", icon="delete_outline", on_click=self._remove)
+        remove.props("flat no-caps color=negative")
+
+    def _detail(self, key: str, title: str, options: dict[str, str]) -> None:
+        def now() -> str:
+            return self._entry.get(key) or ""
+
+        field = ui.select(options, label=title, value=now()).props("outlined")
+        on_chosen(field, now, partial(self._set, key))
+
+    def _mechanisms(self) -> list[str]:
+        file = self._workshop.file
+        release = next((each for each in file.releases if each.name == self._name), None) if file else None
+        if release is None:
+            return []
+        from blowfish_privacy.mechanisms import MECHANISMS
+
+        query, _ = split(release.query)
+        return sorted(name for name, kind in MECHANISMS.items() if kind.answers(query))
+
+    def _rename(self, name: str) -> None:
+        if not name or name == self._name:
+            return
+        body, old = self._workshop.body, self._name
+        body["releases"] = [{**each, "name": name} if each["name"] == old else each for each in body["releases"]]
+        self._renamed(name)
+        if not self._take(body):
+            self._renamed(old)
+
+    def _remove(self) -> None:
+        body = self._workshop.body
+        body["releases"] = [each for each in body["releases"] if each["name"] != self._name]
+        self._renamed(None)
+        if self._take(body):
+            ui.notify(f"{self._name} is removed. Undo brings it back.")
+
+
+def _grid(classes: str, least: str) -> ui.element:
+    """Lay fields out in as many columns as have room."""
+    columns = f"repeat(auto-fit, minmax(min(100%, {least}), 1fr))"
+    return ui.element("div").classes(f"w-full grid {classes}").style(f"grid-template-columns: {columns}")
+
 
 # How wrong one release will be, in pictures that follow every change.
 
@@ -49,11 +420,7 @@ class ReleasePictures:
         """Build what is shown, and keep it up to date."""
         container = live(self._words, self._workshop.planned, shows=self._said)
         greys(container, self._workshop.planned, lambda: self._workshop.stale)
-        with (
-            ui.element("div")
-            .classes("w-full grid gap-6")
-            .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, max(17rem, 40%)), 1fr))") as pictures
-        ):
+        with _grid("gap-6", "max(17rem, 40%)") as pictures:
             self._pictures = [
                 _Picture("Beside plain differential privacy", _bars, 92, wide=True),
                 _Picture("By size", _by_size, 280),
@@ -272,8 +639,7 @@ class _Releases:
 
     def _body(self, name: str) -> None:
         with ui.column().classes("w-full gap-5"):
-            form = ReleaseForm(self._workshop, name, renamed=self._renamed)
-            form.build()
+            ReleaseForm(self._workshop, name, renamed=self._renamed).build()
             ui.separator()
             ReleasePictures(self._workshop, name).build()
 
