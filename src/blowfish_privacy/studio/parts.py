@@ -203,6 +203,20 @@ def spinner(signal: Signal, stale: Callable[[], bool]) -> None:
     refresh()
 
 
+def once_open(expansion: ui.expansion, build: Callable[[], None]) -> None:
+    """Build the inside of an expansion when it is open for the first time."""
+    with expansion:
+        inside = ui.element("div").classes("w-full")
+
+    def fill() -> None:
+        if expansion.value and not inside.default_slot.children:
+            with inside:
+                build()
+
+    expansion.on_value_change(fill)
+    fill()
+
+
 # Where the keyboard is, after what it was on has been built anew.
 
 _FOCUS = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -23,6 +22,7 @@ from blowfish_privacy.studio.parts import (
     live,
     note,
     notice,
+    once_open,
     picture,
     plain_table,
     problem_card,
@@ -126,19 +126,7 @@ def _contents(published: Published) -> None:
         note(words)
     note(f"Guarantee: {published.result.statement}, derived again from the document.")
     with ui.expansion("The numbers").classes("w-full").props("dense") as numbers:
-        _once_open(numbers, lambda: _numbers(published))
-
-
-def _once_open(expansion: ui.expansion, build: Callable[[], None]) -> None:
-    built: list[bool] = []
-
-    def opened() -> None:
-        if expansion.value and not built:
-            built.append(True)
-            with expansion:
-                build()
-
-    expansion.on_value_change(opened)
+        once_open(numbers, lambda: _numbers(published))
 
 
 def _numbers(published: Published) -> None:

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.policies.explain import not_protected
-from blowfish_privacy.statements.policy import Odds, name_only_after, odds_between
+from blowfish_privacy.domain import Attribute, Hierarchy
+from blowfish_privacy.errors import BlowfishError, PolicyError
+from blowfish_privacy.graphs.graph import SecretGraph
+from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.explain import about_attribute, not_protected
+from blowfish_privacy.statements.policy import (
+    MOST_VALUES,
+    GraphView,
+    Odds,
+    graph_view,
+    name_only_after,
+    odds_between,
+    reach,
+)
+from blowfish_privacy.studio.charts.look import plain
+from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
+from blowfish_privacy.studio.entries import declared, position_of
 from blowfish_privacy.studio.parts import (
+    chart,
     follow,
     heading,
     live,
@@ -19,14 +36,34 @@ from blowfish_privacy.studio.parts import (
     note,
     notice,
     on_chosen,
+    on_entered,
+    once_open,
+    redraw,
     section,
     try_change,
     value_field,
 )
-from blowfish_privacy.studio.rooms.secret_card import SecretCards
-from blowfish_privacy.studio.secret_choice import Mode, mode_of, weakens, with_mode
+from blowfish_privacy.studio.secret_choice import (
+    Kind,
+    Mode,
+    choice_of,
+    cuts_choice,
+    cuts_of,
+    first_choice,
+    groups_choice,
+    groups_of,
+    kind_of_choice,
+    kinds_for,
+    mode_of,
+    policy_with,
+    threshold_choice,
+    weakens,
+    width_choice,
+    with_choice,
+    with_mode,
+)
 from blowfish_privacy.studio.workshop import OWN, ChosenLoss, Signal, Workshop
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.exact import is_positive, positive, show
 
 # Two whole records side by side, for policies whose secrets are not chosen attribute by attribute.
 
@@ -83,6 +120,490 @@ class _Records:
             return None
 
 
+# Groups of categories: dragged from box to box, or moved by a menu, which works with the keyboard.
+
+
+def groups_control(card: SecretCard) -> None:
+    """Show the groups as boxes of categories, with an empty one for a new group."""
+    note("Drag a category into another box, or press it to choose its group.")
+    live(lambda: _Boxes(card).build(), card.workshop.changed, shows=lambda: card.exists and groups_of(card.graph))
+
+
+class _Boxes:
+    """The boxes of one card, as the file has them."""
+
+    def __init__(self, card: SecretCard) -> None:
+        self._card = card
+        self._attribute = card.policy.domain[card.name]
+        self._groups = groups_of(card.graph)
+        self._numbers: dict[int, int] = {}
+        """The group of each box, by the element's id."""
+        self._positions: dict[int, int] = {}
+        """The category of each chip, by the element's id."""
+
+    def build(self) -> None:
+        with ui.element("div").classes("studio-boxes"):
+            for group in range(max(self._groups) + 2):
+                self._box(group)
+
+    def _box(self, group: int) -> None:
+        members = [at for at, own in enumerate(self._groups) if own == group]
+        title = f"Group {group + 1}" if members else "A new group"
+        with ui.column().classes("studio-box" if members else "studio-box studio-box-new"):
+            TextElement(tag="span", text=title).classes("studio-note")
+            with ui.row().classes("studio-chips") as chips:
+                for at in members:
+                    self._chip(at, group)
+        self._numbers[chips.id] = group
+        chips.make_sortable(group=f"groups of {self._card.name}", on_end=self._dropped)
+
+    def _chip(self, at: int, group: int) -> None:
+        text = self._attribute.show(at)
+        with ui.button(text).props("flat dense no-caps").classes("studio-chip") as chip:
+            chip.props["aria-label"] = f"{text}: choose its group"
+            with ui.menu():
+                for other in range(max(self._groups) + 2):
+                    if other != group:
+                        new = other > max(self._groups)
+                        words = "Move to a new group" if new else f"Move to group {other + 1}"
+                        ui.menu_item(words, on_click=partial(self._move, at, other)).props("role=menuitem")
+        self._positions[chip.id] = at
+
+    def _dropped(self, event: Any) -> None:
+        group, at = self._numbers.get(event.target.id), self._positions.get(event.item.id)
+        if group is not None and at is not None:
+            self._move(at, group)
+
+    def _move(self, at: int, group: int) -> None:
+        if self._groups[at] == group:
+            return
+        moved = [*self._groups[:at], group, *self._groups[at + 1 :]]
+        self._card.change(groups_choice(self._attribute, moved))
+
+
+# The details of a choice: how far, how wide, where to cut, which groups, which level.
+
+_MOST_SHOWN = 30
+
+
+def threshold_control(card: SecretCard) -> None:
+    """Choose how far apart values may be and still be secret from each other: a handle on a ruler, and a number."""
+    attribute = card.policy.domain[card.name]
+    stops = _stops(attribute.gap(0, attribute.size - 1)) if attribute.gap(0, 1) == 1 else _gaps(attribute)
+    _ruler(card, "At most so far apart", stops, lambda choice: choice["threshold"], threshold_choice)
+
+
+def width_control(card: SecretCard) -> None:
+    """Choose how wide blocks are."""
+    size = card.policy.domain[card.name].size
+    _ruler(card, "Width of a block", _stops(Fraction(size)), _width, width_choice)
+
+
+def _width(choice: Any) -> Any:
+    width = choice["partition"]["widths"]
+    return next(iter(width.values())) if isinstance(width, dict) else width
+
+
+def _ruler(
+    card: SecretCard,
+    label: str,
+    stops: Sequence[Fraction],
+    read: Callable[[Any], Any],
+    write: Callable[[Fraction], Any],
+) -> None:
+    """Offer a handle that moves from stop to stop, and a field for any number."""
+    kind = card.kind
+
+    def now() -> Fraction:
+        return positive(read(card.choice), label, error=PolicyError)
+
+    with ui.column().classes("gap-1 w-full"):
+        handle = ui.slider(min=0, max=len(stops) - 1, step=1, value=_nearest(stops, now())).classes("px-2")
+        handle.props["aria-label"] = f"{label}: {card.name}"
+        field = ui.input(label, value=show(now()), validation=_wrong_number).classes("w-full").props("outlined dense")
+
+    def tell() -> None:
+        # The handle itself only knows the number of its stop.
+        handle.props["aria-valuetext"] = show(stops[int(handle.value or 0)])
+
+    def dragged() -> None:
+        tell()
+        field.set_value(show(stops[int(handle.value or 0)]))
+        card.preview(write(stops[int(handle.value or 0)]))
+
+    def take(number: Fraction) -> None:
+        if number == now() or not card.change(write(number)):
+            in_step()
+            card.redraw()
+
+    def typed() -> None:
+        if _wrong_number(field.value) is None:
+            take(positive(field.value, label, error=PolicyError))
+
+    def in_step() -> None:
+        """Show what the file says, after an undo or a change in the editor."""
+        if card.exists and card.kind == kind:
+            field.set_value(show(now()))
+            handle.set_value(_nearest(stops, now()))
+            tell()
+
+    tell()
+    handle.on("update:model-value", dragged, throttle=0.1)
+    handle.on("change", lambda: take(stops[int(handle.value or 0)]))
+    on_entered(field, typed)
+    seen = [now()]
+
+    def follow_file() -> None:
+        if card.exists and card.kind == kind and now() != seen[0]:
+            seen[0] = now()
+            in_step()
+
+    follow(field, follow_file, card.workshop.changed)
+
+
+def cuts_control(card: SecretCard) -> None:
+    """Cut an ordered attribute into blocks: add a cut, or join a block with the one before."""
+    attribute = card.policy.domain[card.name]
+
+    def cut() -> None:
+        at = position_of(attribute, str(field.value or ""))
+        if not at:
+            field.error = f"choose a value after {attribute.show(0)}, up to {attribute.show(attribute.size - 1)}"
+            return
+        field.error = None
+        if card.change(cuts_choice(attribute, [*(cuts_of(card.graph) or []), at])):
+            field.set_value("")
+
+    with ui.row().classes("items-start gap-3 w-full no-wrap"):
+        field = ui.input("Cut before").classes("flex-1").props("outlined dense")
+        ui.button("Cut", icon="content_cut", on_click=cut).props("outline no-caps")
+    field.on("keydown.enter", cut)
+    live(lambda: _blocks(card), card.workshop.changed, shows=lambda: card.exists and cuts_of(card.graph))
+
+
+def _blocks(card: SecretCard) -> None:
+    attribute = card.policy.domain[card.name]
+    cuts = (cuts_of(card.graph) or []) if card.exists else []
+    starts = [0, *cuts]
+    ends = [*(cut - 1 for cut in cuts), attribute.size - 1]
+    with ui.column().classes("gap-1 w-full"):
+        for first, last in [*zip(starts, ends, strict=True)][:_MOST_SHOWN]:
+            said = attribute.show(first) if first == last else f"{attribute.show(first)} to {attribute.show(last)}"
+            with ui.row().classes("studio-block items-center w-full no-wrap"):
+                ui.label(said).classes("flex-1")
+                if first:
+                    joined = cuts_choice(attribute, [cut for cut in cuts if cut != first])
+                    join = ui.button(icon="vertical_align_top", on_click=partial(card.change, joined))
+                    join.props("flat round dense").props["aria-label"] = f"Join {said} with the block before"
+                    join.tooltip("Join with the block before")
+    if len(starts) > _MOST_SHOWN:
+        note(f"And {len(starts) - _MOST_SHOWN:,} more blocks.")
+
+
+def within_control(card: SecretCard) -> None:
+    """Choose the level of the hierarchy below whose names values are secret from each other."""
+    attribute = card.policy.domain[card.name]
+    if not isinstance(attribute, Hierarchy):
+        return
+    levels = [*attribute.level_sizes.items()][:-1]
+    field = ui.select({name: f"{name} ({many:,})" for name, many in levels}, value=_level(card), label="Below the same")
+    field.classes("w-full").props("outlined dense")
+    field.on_value_change(lambda event: card.change({"within": event.value}))
+
+    def in_step() -> None:
+        if card.exists and card.kind == "within":
+            field.set_value(_level(card))
+
+    follow(field, in_step, card.workshop.changed)
+
+
+def _level(card: SecretCard) -> str:
+    choice = card.choice["within"]
+    return next(iter(choice.values())) if isinstance(choice, dict) else choice
+
+
+CONTROLS: dict[Kind, Callable[[SecretCard], None]] = {
+    "threshold": threshold_control,
+    "width": width_control,
+    "cuts": cuts_control,
+    "groups": groups_control,
+    "within": within_control,
+}
+
+
+def _wrong_number(text: Any) -> str | None:
+    return None if is_positive(str(text or "")) else "a number above 0"
+
+
+def _stops(longest: Fraction) -> list[Fraction]:
+    """Return the places of a handle: every whole number, or round ones where there are many."""
+    if longest <= 100:
+        return [Fraction(stop) for stop in range(1, max(2, int(longest) + 1))]
+    stops: list[Fraction] = []
+    power = Fraction(1)
+    while power <= longest:
+        stops += [times * power for times in (1, 2, 3, 5, 7) if times * power <= longest]
+        power *= 10
+    return stops
+
+
+def _gaps(attribute: Attribute) -> list[Fraction]:
+    """Return the distances between bins: only there a threshold changes anything."""
+    starts = range(attribute.size) if attribute.size <= _MOST_SHOWN else range(1)
+    gaps = {attribute.gap(start, end) for start in starts for end in range(start + 1, attribute.size)}
+    return sorted(gap for gap in gaps if gap) or [Fraction(1)]
+
+
+def _nearest(stops: Sequence[Fraction], number: Fraction) -> int:
+    return min(range(len(stops)), key=lambda at: abs(stops[at] - number))
+
+
+# Two values of an attribute: the picture to choose them in, and what a release may teach about them.
+
+
+class ValuePair:
+    """Two values of one attribute that somebody looks at; every tab has its own."""
+
+    def __init__(self, workshop: Workshop, name: str, loss: ChosenLoss, lost: Signal) -> None:
+        self._workshop, self._name, self._loss, self._lost = workshop, name, loss, lost
+        self._moved = Signal()
+        self._next_is_first = True
+        self._drawn: ui.echart | None = None
+        size = self._attribute.size
+        self._first = size // 3 if self._attribute.ordered else 0
+        self._second = min(size - 1, self._first + max(1, size // 10))
+
+    def build(self) -> None:
+        """Build the picture, the fields of the two values, and what is said of them."""
+        signals = (self._workshop.changed, self._moved)
+        self._chart()
+        with ui.row().classes("items-start gap-3 w-full"):
+            self._field("One value", first=True)
+            self._field("Another", first=False)
+        live_odds(self._odds, *signals, self._workshop.planned, self._lost)
+
+    @property
+    def _attribute(self) -> Attribute:
+        return self._workshop.policy.domain[self._name]
+
+    @property
+    def _exists(self) -> bool:
+        return _has_card(self._workshop, self._name) and max(self._first, self._second) < self._attribute.size
+
+    def _chart(self) -> None:
+        ordered = self._attribute.ordered
+        drawn = self._drawn = chart(
+            self._options(self._workshop.policy), 260 if ordered else graph_height(self._attribute.size)
+        )
+        drawn.on_point_click(self._clicked)
+        with ui.column().classes("gap-0 w-full"):
+            note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
+            live(self._partly, self._workshop.changed, self._moved, shows=self._left_out)
+        seen = [self._seen]
+
+        def refresh() -> None:
+            if self._exists and seen[0] != self._seen:
+                seen[0] = self._seen
+                redraw(drawn, self._options(self._workshop.policy))
+
+        follow(drawn, refresh, self._workshop.changed, self._moved)
+
+    def preview(self, policy: Policy) -> None:
+        """Draw an ordered attribute as it would be under another policy."""
+        if self._drawn is not None and not self._drawn.is_deleted and self._attribute.ordered:
+            redraw(self._drawn, self._options(policy))
+
+    def _options(self, policy: Policy) -> dict[str, Any]:
+        if self._attribute.ordered:
+            return steps_chart(reach(policy, self._name, self._first), self._name, self._second)
+        return graph_chart(self._graph, self._first, self._second)
+
+    @property
+    def _graph(self) -> GraphView:
+        return graph_view(self._workshop.policy, self._name, self._first, also=self._second)
+
+    @property
+    def _seen(self) -> tuple[str, int, int]:
+        """What decides the picture."""
+        return self._workshop.policy.hash, self._first, self._second
+
+    def _left_out(self) -> str:
+        """Say how much of a large attribute the picture shows."""
+        if not self._exists or self._attribute.ordered or self._attribute.size <= MOST_VALUES:
+            return ""
+        return f"Shown: {self._graph.sentence}"
+
+    def _partly(self) -> None:
+        if self._left_out():
+            note(self._left_out())
+
+    def _clicked(self, event: Any) -> None:
+        if event.series_type == "graph":
+            if event.data_type == "node":
+                self._choose(int(event.data["id"]), first=self._next_is_first)
+                self._next_is_first = not self._next_is_first
+            return
+        at = position_of(self._attribute, plain(str(event.name)))
+        if at is not None:
+            self._choose(at, first=False)
+
+    def _choose(self, at: int, *, first: bool) -> None:
+        if first:
+            self._first = at
+        else:
+            self._second = at
+        self._moved.fire()
+
+    def _field(self, label: str, *, first: bool) -> None:
+        def now() -> int | None:
+            return (self._first if first else self._second) if self._exists else None
+
+        value_field(
+            self._attribute, label, now, lambda at: self._choose(at, first=first), self._moved, wrong=self._wrong
+        )
+
+    def _wrong(self, text: Any) -> str | None:
+        return None if position_of(self._attribute, str(text or "")) is not None else "no declared value"
+
+    def _odds(self) -> Any:
+        if not self._exists:
+            return None
+        one, other = ({self._name: self._attribute.value(at)} for at in (self._first, self._second))
+        return odds_between(self._workshop.policy, one, other, self._loss.strength(frozenset({self._name})))
+
+
+KINDS: dict[Kind, str] = {
+    "full": "Every two values",
+    "threshold": "Values close to each other",
+    "width": "Values in one block, all equally wide",
+    "cuts": "Values in one block, cut where I say",
+    "groups": "Values in one group",
+    "within": "Values below one name of a level",
+    "public": "Nothing: everybody may know it",
+    "other": "As it is written in the file",
+}
+_ONLY_PRESENCE = "Nothing but whether a person is in the table"
+"""What ``public`` means where the number of records is secret."""
+_OPEN_AT_ONCE = 3
+
+
+def secret_cards(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
+    """Build a card for each attribute; only the first few are open, and those that are closed cost nothing."""
+    for number, name in enumerate(workshop.policy.domain):
+        card = SecretCard(workshop, name, loss, lost)
+        expansion = ui.expansion(value=number < _OPEN_AT_ONCE).classes("studio-expansion")
+        with expansion.add_slot("header"):
+            card.title()
+        once_open(expansion, card.build)
+
+
+def _has_card(workshop: Workshop, name: str) -> bool:
+    return workshop.file is not None and name in workshop.policy.domain and workshop.policy.graph.homogeneous
+
+
+class SecretCard:
+    """What is secret about one attribute."""
+
+    def __init__(self, workshop: Workshop, name: str, loss: ChosenLoss, lost: Signal) -> None:
+        self.workshop, self.name = workshop, name
+        self._pair = ValuePair(workshop, name, loss, lost)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of the last valid file."""
+        return self.workshop.policy
+
+    @property
+    def graph(self) -> SecretGraph:
+        """The secret graph of the attribute."""
+        return self.policy.graph.project([self.name])
+
+    @property
+    def exists(self) -> bool:
+        """Whether the policy still has the attribute, and cards."""
+        return _has_card(self.workshop, self.name)
+
+    @property
+    def choice(self) -> Any:
+        """What the file says about the attribute."""
+        return choice_of(self.workshop.good_body, self.name)
+
+    @property
+    def kind(self) -> Kind:
+        """Which of the choices that is."""
+        return kind_of_choice(self.choice, self.policy.domain[self.name], self.graph)
+
+    def _chosen(self) -> Any:
+        return self.exists and (self.kind, self._words_for("public"))
+
+    def _words_for(self, kind: Kind) -> str:
+        return _ONLY_PRESENCE if kind == "public" and self.policy.size == "unknown" else KINDS[kind]
+
+    def change(self, choice: Any) -> bool:
+        """Say something else about the attribute; return whether it could be."""
+        return try_change(self.workshop, with_choice(self.workshop.body, self.name, choice)) is None
+
+    def preview(self, choice: Any) -> None:
+        """Show in the picture what a choice would mean that is not made yet; the file stays as it is."""
+        try:
+            self._pair.preview(policy_with(self.policy, self.name, choice))
+        except BlowfishError:
+            # What is wrong with it is said when it is chosen.
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Show in the picture what the file says."""
+        self._pair.preview(self.policy)
+
+    def title(self) -> None:
+        """Head the card: the attribute, its values, and what is secret, in a word."""
+        with ui.row().classes("items-baseline gap-3 w-full"):
+            TextElement(tag="h2", text=self.name).classes("studio-section").style("margin: 0")
+            note(declared(self.policy.domain[self.name]))
+
+        def summary() -> None:
+            if self.exists:
+                ui.label(self._words_for(self.kind)).classes("studio-chip")
+
+        live(summary, self.workshop.changed, shows=self._chosen).classes(remove="w-full")
+
+    def build(self) -> None:
+        """Build the inside: the choice and its details on the left, the picture and two values on the right."""
+        with ui.element("div").classes("studio-card-halves"):
+            with ui.column().classes("gap-4 w-full"):
+                live(self._choices, self.workshop.changed, shows=self._chosen)
+                live(self._words, self.workshop.changed, shows=self._said)
+            with ui.column().classes("gap-3 w-full min-w-0"):
+                self._pair.build()
+
+    def _choices(self) -> None:
+        if not self.exists:
+            return
+        attribute, kind = self.policy.domain[self.name], self.kind
+        offered = {each: self._words_for(each) for each in kinds_for(attribute)}
+        if kind not in offered:
+            offered[kind] = self._words_for(kind)
+        options = ui.radio(offered, value=kind).classes("studio-radio")
+        options.props["aria-label"] = f"What is secret about {self.name}"
+        if kind in CONTROLS:
+            with ui.column().classes("gap-3 w-full pt-2"):
+                CONTROLS[kind](self)
+
+        def take(after: Kind) -> bool:
+            return after == "other" or self.change(first_choice(after, attribute))
+
+        on_chosen(options, lambda: kind, take)
+
+    def _said(self) -> Any:
+        return self.exists and about_attribute(self.policy, self.name)
+
+    def _words(self) -> None:
+        for sentence in self._said() or ():
+            note(sentence)
+
+
+# The room.
+
 _MODES: dict[Mode, str] = {
     "cards": "Attribute by attribute: I choose below what is secret about each",
     "attributes": "One attribute at a time: any two values of an attribute, while the others stay as they are",
@@ -127,7 +648,7 @@ def _fill(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
         live(lambda: _words(workshop), workshop.changed, shows=lambda: _said(workshop))
         _choose_loss(loss, lost)
         if mode == "cards":
-            SecretCards(workshop, loss, lost).build()
+            secret_cards(workshop, loss, lost)
         else:
             compare_records(workshop, loss, lost)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -113,38 +114,27 @@ class _Form:
         with self._details:
             build.get(str(self._kind.value), self._hierarchy)()
             if self._kind.value in CLAMPED:
-                self._box("clamp", "Values outside count as the nearest one")
+                clamp = ui.checkbox("Values outside count as the nearest one", value=self._fields["clamp"])
+                clamp.on_value_change(lambda: self._take("clamp", clamp.value))
             self._text("missing", "Missing values count as").props('hint="If empty, they are an error."')
 
     def _integer(self) -> None:
-        with ui.element("div").classes("studio-halves"):
-            self._text("low", "Smallest value")
-            self._text("high", "Largest value")
+        self._ends("Smallest value", "Largest value")
         note(_NOT_FROM_DATA)
 
     def _decimal(self) -> None:
-        with ui.element("div").classes("studio-halves"):
-            self._text("low", "Smallest value")
-            self._text("high", "Largest value")
+        self._ends("Smallest value", "Largest value")
         self._text("step", "Step from each value to the next")
         note("Such as 0, 100 and 0.25. " + _NOT_FROM_DATA)
-        chosen = self._fields["round"] if self._fields["round"] in ROUNDS else "error"
-        between = ui.select(dict(ROUNDS), label="Numbers between the steps", value=chosen).classes("w-full")
-        between.props("outlined dense").on_value_change(lambda: self._take("round", between.value))
+        self._choice("round", "Numbers between the steps", ROUNDS)
 
     def _date(self) -> None:
-        with ui.element("div").classes("studio-halves"):
-            self._text("low", "First date")
-            self._text("high", "Last date")
-        chosen = self._fields["step"] if self._fields["step"] in STEPS else "day"
-        step = ui.select(dict(STEPS), label="Counted by", value=chosen).classes("w-full")
-        step.props("outlined dense").on_value_change(lambda: self._take("step", step.value))
+        self._ends("First date", "Last date")
+        self._choice("step", "Counted by", STEPS)
         note("Dates are written with the year first: 2020-01-31. " + _NOT_FROM_DATA)
 
     def _binned(self) -> None:
-        edges = ui.textarea("Edges of the bins", value=self._fields["edges"]).classes("w-full")
-        edges.props("outlined dense autogrow")
-        edges.on_value_change(lambda: self._take("edges", edges.value))
+        edges = self._shown(ui.textarea, "edges", "Edges of the bins").props("autogrow")
         note("Edges have commas between, such as 0, 10, 20.5; a bin does not include its upper one. " + _NOT_FROM_DATA)
         with ui.row().classes("items-center gap-2 w-full"):
             asked = [ui.input(label).classes("w-24").props("outlined dense") for label in ("From", "To", "Width")]
@@ -159,32 +149,34 @@ class _Form:
             ui.button("Fill in equal bins", on_click=fill).props("flat dense no-caps")
 
     def _categorical(self) -> None:
-        self._area("categories", "Categories, in lines or with commas")
-        values = ui.select(dict(VALUES), label="They are", value=self._fields["values"]).classes("w-full")
-        values.props("outlined dense").on_value_change(lambda: self._take("values", values.value))
+        self._shown(ui.textarea, "categories", "Categories, in lines or with commas").props("rows=6")
+        self._choice("values", "They are", VALUES)
         note("List every category that may occur, not only those in the table: the list is published.")
 
     def _hierarchy(self) -> None:
-        self._area("levels", "Lines of names, from the top level down")
+        self._shown(ui.textarea, "levels", "Lines of names, from the top level down").props("rows=6")
         note("First the names of the levels, such as state, county; then lines such as Bavaria, Munich.")
         self._text("file", "Or a CSV file with these lines").props(
             'hint="Its path, from the folder of the policy file."'
         )
 
-    def _text(self, field: str, label: str) -> ui.input:
-        made = ui.input(label, value=self._fields.get(field, "")).classes("w-full").props("outlined dense")
-        made.on_value_change(lambda: self._take(field, made.value))
-        made.on("keydown.enter", self._save)
-        return made
+    def _ends(self, low: str, high: str) -> None:
+        with ui.element("div").classes("studio-halves"):
+            self._text("low", low)
+            self._text("high", high)
 
-    def _area(self, field: str, label: str) -> ui.textarea:
-        made = ui.textarea(label, value=self._fields[field]).classes("w-full").props("outlined dense rows=6")
+    def _text(self, field: str, label: str) -> Any:
+        return self._shown(ui.input, field, label).on("keydown.enter", self._save)
+
+    def _choice(self, field: str, label: str, options: Mapping[Any, str]) -> None:
+        chosen = self._fields[field] if self._fields[field] in options else next(iter(options))
+        self._shown(partial(ui.select, dict(options)), field, label, chosen)
+
+    def _shown(self, build: Callable[..., Any], field: str, label: str, value: Any = None) -> Any:
+        """Show a field of the form, whose value is kept while it is filled in."""
+        made = build(label=label, value=value or self._fields.get(field, "")).classes("w-full").props("outlined dense")
         made.on_value_change(lambda: self._take(field, made.value))
         return made
-
-    def _box(self, field: str, label: str) -> None:
-        made = ui.checkbox(label, value=self._fields[field])
-        made.on_value_change(lambda: self._take(field, made.value))
 
     def _take(self, field: str, value: Any) -> None:
         self._fields[field] = "" if value is None else value
