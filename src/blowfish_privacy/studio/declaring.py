@@ -42,8 +42,6 @@ ROUNDS = {"error": "are an error", "nearest": "count as the nearest one", "down"
 """What becomes of numbers between the steps."""
 CLAMPED: tuple[Kind, ...] = ("integer", "decimal", "binned", "date")
 """Kinds whose values have an order, so that those outside have a nearest one."""
-_BESIDE = {"decimal": {"step", "round"}, "date": {"step"}}
-"""What a declaration of some kinds says besides what all of them may say."""
 _MOST_BINS = 100_000
 
 
@@ -68,7 +66,7 @@ class AttributeForm:
     def of(cls, declared: Mapping[str, Any]) -> AttributeForm | None:
         """Fill the form with a declaration of a policy file; None where the form has no fields for it."""
         kind = next((kind for kind in KINDS if kind in declared), None)
-        if kind is None or declared.keys() - {kind, "outside", "missing"} - _BESIDE.get(kind, set()):
+        if kind is None or declared.keys() - {*Attribute.kinds[kind].file_form.keys}:
             return None
         shared: dict[str, Any] = {"kind": kind, "clamp": declared.get("outside") == "clamp"}
         missing = declared.get("missing", "error")

@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock, Thread
 from types import MappingProxyType
-from typing import TypeAlias
 
 from blowfish_privacy import results
 from blowfish_privacy.batch import Batch, open_session
@@ -62,12 +61,14 @@ def downloads(result: Result | GroupsResult, folder: Path | None = None, number:
     Of several releases with one name the second is called ``name-2``, so that no file takes another's place.
     """
     name = result.name if number == 1 else f"{result.name}-{number}"
+
+    def card() -> Card:
+        return make_card(result.text, folder=folder)
+
     document = Download("JSON", f"{name}.release.json", "application/json", result.text.encode)
     cards = [
-        Download("Card", f"{name}.card.html", "text/html", lambda: page(_card(result, folder)).encode()),
-        Download(
-            "Card as Markdown", f"{name}.card.md", "text/markdown", lambda: markdown(_card(result, folder)).encode()
-        ),
+        Download("Card", f"{name}.card.html", "text/html", lambda: page(card()).encode()),
+        Download("Card as Markdown", f"{name}.card.md", "text/markdown", lambda: markdown(card()).encode()),
     ]
     if isinstance(result, Result) and result.kept is not None:
         return [document, *cards]
@@ -80,27 +81,13 @@ def downloads(result: Result | GroupsResult, folder: Path | None = None, number:
     return [document, *tables, *cards]
 
 
-def statements(ledger: Ledger) -> list[Download]:
-    """List the forms of the statement about all releases of a ledger together."""
-    return [
-        Download("Page", "index.html", "text/html", lambda: page(make_product_card(ledger)).encode()),
-        Download("Markdown", "index.md", "text/markdown", lambda: markdown(make_product_card(ledger)).encode()),
-    ]
-
-
 def number_of(ledger: Ledger, name: str, key: str) -> int:
     """Say which of the releases of that name in a ledger one is, from 1."""
     keys = [entry.key for entry in ledger.entries() if entry.description.startswith(f"{name}: ")]
     return keys.index(key) + 1 if key in keys else 1
 
 
-def _card(result: Result | GroupsResult, folder: Path | None) -> Card:
-    return make_card(result.text, folder=folder)
-
-
 # Releases that are made: what a page shows of them, and those that a ledger holds.
-
-AnyResult: TypeAlias = results.Result | results.GroupsResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +95,7 @@ class Published:
     """One release that is made: its result, and the entry that paid for it if an earlier run did."""
 
     name: str
-    result: AnyResult
+    result: Result | GroupsResult
     paid_before: str | None = None
     folder: Path | None = None
     """Where values lie that are too many for a document."""
@@ -146,7 +133,11 @@ class LedgerHistory:
     @property
     def statements(self) -> list[Download]:
         """The statement about all releases together, in several forms."""
-        return statements(self.ledger)
+        ledger = self.ledger
+        return [
+            Download("Page", "index.html", "text/html", lambda: page(make_product_card(ledger)).encode()),
+            Download("Markdown", "index.md", "text/markdown", lambda: markdown(make_product_card(ledger)).encode()),
+        ]
 
     def again(self, row: HistoryRow) -> Published:
         """Read what was handed out for an entry; it costs nothing."""

@@ -175,7 +175,8 @@ class Workshop:
     def change(self, body: Any) -> Problem | None:
         """Take new plain values from a form; nothing changes, and the problem is returned, if they are not valid."""
         if self.broken:
-            return Problem("the file has an error.", "mend it in the file, or undo.", self._line)
+            wrong = self.draft.problem
+            return Problem("the file has an error.", "mend it in the file, or undo.", wrong and wrong.line)
         problem = self.draft.change(body)
         if problem is None:
             self._tell()
@@ -230,10 +231,6 @@ class Workshop:
     def close(self) -> None:
         """Let the planner go; what is being published is not touched."""
         self._planner.shutdown(wait=False, cancel_futures=True)
-
-    @property
-    def _line(self) -> int | None:
-        return None if self.draft.problem is None else self.draft.problem.line
 
     def _tell(self) -> None:
         self.changed.fire()

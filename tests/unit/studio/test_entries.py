@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.domain import choice_from_file
+from blowfish_privacy.domain import Attribute, choice_from_file
 from blowfish_privacy.errors import DomainError, SpecError
 from blowfish_privacy.release import spec
 from blowfish_privacy.statements.plan import TITLES
 from blowfish_privacy.studio import secret_choice as entry
+from blowfish_privacy.studio.declaring import KINDS as KINDS_OF_VALUES
 from blowfish_privacy.studio.declaring import AttributeForm, equal_edges, split_names
 from blowfish_privacy.studio.draft import Draft
 from blowfish_privacy.studio.entries import (
@@ -133,6 +135,12 @@ def test_a_declaration_is_read_back(declared):
     form = AttributeForm.of(declared)
     assert form is not None
     assert form.declaration() == declared
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_VALUES)
+def test_every_key_of_a_declaration_has_a_field(kind):
+    written = {*Attribute.kinds[kind].file_form.keys} - {kind, "outside"}
+    assert written <= {field.name for field in fields(AttributeForm)}
 
 
 def test_a_declaration_of_another_kind_has_no_form():
