@@ -188,8 +188,9 @@ class ReleaseFiles:
     def write(self, result: AnyResult) -> None:
         """Write what is not there yet, the document first: whatever an interruption leaves can be completed."""
         values = values_file(result)
-        if self.earlier is None:
-            self._check_still_free()
+        if self.earlier is None and (taken := self._taken) is not None:
+            hint = f"{IN_THE_LEDGER} Run the command again with --out FOLDER."
+            raise SpecError(f"{taken} appeared while the data were read, and is kept.", hint=hint)
         if values or not os.path.lexists(self.document):
             result.save(self.document)
         if values:
@@ -231,12 +232,6 @@ class ReleaseFiles:
         """Say whether a file was made from a release; where the values have a file of their own, none was."""
         content = content_of(self.path(ending))
         return content is not None and values_file(made) is None and KINDS[ending].belongs(made, content)
-
-    def _check_still_free(self) -> None:
-        taken = self._taken
-        if taken is not None:
-            hint = f"{IN_THE_LEDGER} Run the command again with --out FOLDER."
-            raise SpecError(f"{taken} appeared while the data were read, and is kept.", hint=hint)
 
 
 def _written(folder: Path, name: str) -> list[str]:

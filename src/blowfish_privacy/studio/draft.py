@@ -47,8 +47,10 @@ def moved(body: dict[str, Any], before: Path, after: Path) -> dict[str, Any]:
     ledger = changed.get("ledger")
     if isinstance(ledger, str) and ledger and not is_address(ledger) and (before / ledger).exists():
         changed["ledger"] = _from(ledger, before, after)
-    for declared in _hierarchies(changed):
-        declared["file"] = _from(declared["file"], before, after)
+    for declared in changed.get("policy", {}).get("domain", {}).values():
+        hierarchy = declared.get("hierarchy")
+        if isinstance(hierarchy, dict) and "file" in hierarchy:
+            hierarchy["file"] = _from(hierarchy["file"], before, after)
     return changed
 
 
@@ -57,12 +59,6 @@ def _from(path: str, before: Path, after: Path) -> str:
     if is_address(path) or path.startswith("spark:") or Path(path).is_absolute():
         return path
     return from_folder(str(before.absolute() / path), after)
-
-
-def _hierarchies(body: dict[str, Any]) -> list[dict[str, Any]]:
-    domain = body.get("policy", {}).get("domain", {})
-    declared = [attribute.get("hierarchy") for attribute in domain.values()]
-    return [each for each in declared if isinstance(each, dict) and "file" in each]
 
 
 _STEPS = 200
@@ -121,16 +117,12 @@ class _Reading:
         body = None
         try:
             body = yaml_text.parse(text)
-            if _is_beginning(body):
+            if body is None or (isinstance(body, dict) and body.keys() <= _BEGINNING):
                 _check_beginning(text, body or {})
                 return cls(text, folder, body or {}, None, None)
             return cls(text, folder, body, spec.loads(text, folder), None)
         except BlowfishError as error:
             return cls(text, folder, body, None, Problem.of(error))
-
-
-def _is_beginning(body: Any) -> bool:
-    return body is None or (isinstance(body, dict) and body.keys() <= _BEGINNING)
 
 
 def _check_beginning(text: str, body: dict[str, Any]) -> None:

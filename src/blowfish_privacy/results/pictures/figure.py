@@ -296,14 +296,10 @@ def round_numbers(most: float, place: Any) -> list[float]:
     chosen = [float(each) for each in every if each <= most]
     kept: list[float] = []
     # Downwards, and the first digit of a power of ten goes last.
-    for each in sorted(chosen, key=lambda number: (not _is_power(number), -number)):
+    for each in sorted(chosen, key=lambda number: (number != 10.0 ** round(log10(number)), -number)):
         if all(abs(place(each) - place(other)) >= _APART for other in [0.0, *kept]):
             kept.append(each)
     return [0.0, *sorted(kept)]
-
-
-def _is_power(number: float) -> bool:
-    return number == 10.0 ** round(log10(number))
 
 
 def _ticks(domain: Domain, most: int) -> list[Tick]:

@@ -35,7 +35,11 @@ def graph_chart(view: GraphView, first: int, second: int) -> Option:
     marked = {first, second}
     nodes = [_node(value, places[value.position], few=few, chosen=value.position in marked) for value in view.values]
     faint = 0.8 if len(view.pairs) <= 60 else 0.35
-    links = [_link(pair, faint, chosen={*pair} == marked) for pair in view.pairs]
+    plain_line, thick = {"color": _LINE, "width": 1.2, "opacity": faint}, {"color": PLAIN, "width": 4, "opacity": 1}
+    links = [
+        {"source": str(first), "target": str(last), "lineStyle": thick if {first, last} == marked else plain_line}
+        for first, last in view.pairs
+    ]
     series: Option = {
         "type": "graph",
         "layout": "none",
@@ -117,11 +121,6 @@ def _node(value: GraphValue, place: _ValuePlace, *, few: bool, chosen: bool) -> 
             "fontSize": 12 if few else 10,
         },
     }
-
-
-def _link(pair: tuple[int, int], faint: float, *, chosen: bool) -> Option:
-    style = {"color": PLAIN, "width": 4, "opacity": 1} if chosen else {"color": _LINE, "width": 1.2, "opacity": faint}
-    return {"source": str(pair[0]), "target": str(pair[1]), "lineStyle": style}
 
 
 @dataclass(frozen=True)

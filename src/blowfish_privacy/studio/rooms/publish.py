@@ -31,7 +31,7 @@ from blowfish_privacy.studio.parts import (
     worked_out,
 )
 from blowfish_privacy.studio.planning import Outcome, Planning
-from blowfish_privacy.studio.publishing import Download, LedgerHistory, Offer, Progress, Publication, Published
+from blowfish_privacy.studio.publishing import Download, LedgerHistory, Offer, Publication, Published
 from blowfish_privacy.studio.workshop import Signal, Workshop
 
 # Results on a page: pictures with intervals, files to take away, and the first numbers.
@@ -117,7 +117,10 @@ def _contents(published: Published) -> None:
         note(f"Paid for before ({published.paid_before}); nothing was spent.")
     for words in published.result.notices:
         notice(words, icon="warning")
-    _downloads(published)
+    with ui.row().classes("items-center gap-2"):
+        TextElement(tag="span", text="Download").classes("studio-note")
+        for file in published.files:
+            download_button(file, published.name)
     for shown in published.pictures:
         picture(shown, titled=shown.title != published.name)
     if not published.pictures:
@@ -139,13 +142,6 @@ def _numbers(published: Published) -> None:
     plain_table(result.header, rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:
         note(f"The first {_MOST_ROWS} rows; the files have all.")
-
-
-def _downloads(published: Published) -> None:
-    with ui.row().classes("items-center gap-2"):
-        TextElement(tag="span", text="Download").classes("studio-note")
-        for file in published.files:
-            download_button(file, published.name)
 
 
 def download_button(file: Download, name: str) -> None:
@@ -277,7 +273,8 @@ def _under_way(publication: Publication) -> None:
     def tick() -> None:
         progress = publication.progress
         if progress is not None:
-            words.text = _words(progress)
+            doing = f": {progress.doing.lower()}" if progress.doing else ""
+            words.text = f"Release {progress.number} of {progress.of}, {progress.name}{doing} ..."
             done = progress.number - 1 + (progress.share or 0.0)
             bar.value = done / progress.of
 
@@ -290,11 +287,6 @@ def _under_way(publication: Publication) -> None:
     button.set_enabled(not publication.stopped and len(publication.offer.names) > 1)
     tick()
     ui.timer(_TICK, tick)
-
-
-def _words(progress: Progress) -> str:
-    doing = f": {progress.doing.lower()}" if progress.doing else ""
-    return f"Release {progress.number} of {progress.of}, {progress.name}{doing} ..."
 
 
 # The question before anything is spent: for what, how much, and what stays unprotected.
@@ -314,17 +306,13 @@ def confirm(workshop: Workshop, offer: Offer, text: str) -> None:
             if not workshop.draft.saved:
                 notice("The file has changes that are not saved: it is saved first.", icon="save")
             _unprotected(said)
-            _what(said)
+            section("What will be published")
+            rows = [(each.name, each.query, each.cost, each.error) for each in said.releases]
+            plain_table(["release", "what", "costs", "typical error"], rows)
         # The question stays in sight however long the rest is.
         problems = ui.column().classes("w-full empty:hidden")
         _buttons(workshop, offer, text, dialog, problems)
     dialog.open()
-
-
-def _what(said: Confirmation) -> None:
-    section("What will be published")
-    rows = [(each.name, each.query, each.cost, each.error) for each in said.releases]
-    plain_table(["release", "what", "costs", "typical error"], rows)
 
 
 def _spent(said: Confirmation) -> None:

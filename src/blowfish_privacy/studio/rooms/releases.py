@@ -541,16 +541,16 @@ def releases(workshop: Workshop) -> None:
             "What you will publish, and how wrong the noise will make it. No value is read and nothing is spent here.",
         )
         spinner(workshop.planned, lambda: workshop.stale)
-    live(lambda: _room(workshop), workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-4")
+
+    def room() -> None:
+        if workshop.file is None:
+            notice("First choose a table and declare its attributes: then there is something to release.")
+        else:
+            _Releases(workshop)
+
+    live(room, workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-4")
     # The data, which say how many records there are, may have changed since the plans were made.
     workshop.replan()
-
-
-def _room(workshop: Workshop) -> None:
-    if workshop.file is None:
-        notice("First choose a table and declare its attributes: then there is something to release.")
-        return
-    _Releases(workshop)
 
 
 class _Releases:
@@ -577,8 +577,7 @@ class _Releases:
         return [entry["name"] for entry in self._entries]
 
     def _problem(self) -> None:
-        problem = self._workshop.planning_problem
-        if problem is not None:
+        if (problem := self._workshop.planning_problem) is not None:
             problem_card(problem)
 
     def _together(self) -> None:
@@ -643,12 +642,10 @@ class _Releases:
             ui.separator()
             ReleasePictures(self._workshop, name).build()
 
-    def _entry(self, name: str) -> Entry:
-        return next((entry for entry in self._entries if entry["name"] == name), {"name": name})
-
     def _words(self, name: str) -> str:
         """Say in a few words what a release asks for."""
-        file, kind = self._workshop.file, kind_of(self._entry(name))
+        entry = next((entry for entry in self._entries if entry["name"] == name), {"name": name})
+        file, kind = self._workshop.file, kind_of(entry)
         release = next((each for each in file.releases if each.name == name), None) if file else None
         if release is None or file is None:
             return ""
@@ -669,10 +666,9 @@ class _Releases:
         )
         with button, ui.menu() as menu:
             menu.on("keydown", js_handler=_ARROWS)
-            live(self._kinds, self._workshop.changed, shows=self._domain).style("min-width: 20rem")
-
-    def _domain(self) -> Any:
-        return None if self._workshop.file is None else self._workshop.file.policy.domain.names
+            workshop = self._workshop
+            kinds = live(self._kinds, workshop.changed, shows=lambda: workshop.file and workshop.policy.domain.names)
+            kinds.style("min-width: 20rem")
 
     def _kinds(self) -> None:
         file = self._workshop.file

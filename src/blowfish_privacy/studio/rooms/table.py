@@ -427,7 +427,8 @@ class _TableRoom:
             self._wanted.on_value_change(self._looked.fire)
             with ui.element("div").classes("studio-stack"):
                 self._columns()
-            self._by_name()
+            by_name = ui.button("Declare an attribute by name", icon="add", on_click=lambda: self._declare("", None))
+            by_name.props("flat dense no-caps").classes("self-start")
         data_check(self._workshop)
 
     def _data(self) -> str | None:
@@ -536,11 +537,6 @@ class _TableRoom:
 
         follow(button, refresh, self._workshop.changed, self._looked)
         refresh()
-
-    def _by_name(self) -> None:
-        ui.button("Declare an attribute by name", icon="add", on_click=partial(self._declare, "", None)).props(
-            "flat dense no-caps"
-        ).classes("self-start")
 
     def _declare(self, name: str, column: Column | None) -> None:
         with self._dialogs:
