@@ -18,9 +18,17 @@ from blowfish_privacy.release import spec
 from blowfish_privacy.results.pictures.figure import svg
 from blowfish_privacy.statements.facts import facts_view
 from blowfish_privacy.statements.policy import graph_view, reach
-from blowfish_privacy.studio.charts.plans import balances, by_amount, by_part, by_size, error_bars, facts_chart
+from blowfish_privacy.studio.charts.plans import (
+    balances,
+    by_amount,
+    by_part,
+    by_size,
+    error_bars,
+    facts_chart,
+    graph_chart,
+    steps_chart,
+)
 from blowfish_privacy.studio.charts.results import pictures_of
-from blowfish_privacy.studio.charts.secrets import graph_chart, steps_chart
 from blowfish_privacy.studio.planning import Planning
 from documents.fixed import stable, stable_picture
 

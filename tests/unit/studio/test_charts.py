@@ -18,9 +18,18 @@ from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.statements.policy import graph_view, reach
 from blowfish_privacy.studio.charts import look
 from blowfish_privacy.studio.charts.look import MOST_POINTS, with_interval
-from blowfish_privacy.studio.charts.plans import balances, by_amount, by_part, by_size, error_bars, facts_chart
+from blowfish_privacy.studio.charts.plans import (
+    balances,
+    by_amount,
+    by_part,
+    by_size,
+    error_bars,
+    facts_chart,
+    graph_chart,
+    graph_height,
+    steps_chart,
+)
 from blowfish_privacy.studio.charts.results import counts_picture, heat_map, pictures_of
-from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.entries import declared, position_of
 from blowfish_privacy.studio.planning import Planning
 from blowfish_privacy.testing.seeded import SeededSource

@@ -25,7 +25,7 @@ from blowfish_privacy.statements.policy import (
     reach,
 )
 from blowfish_privacy.studio.charts.look import plain
-from blowfish_privacy.studio.charts.secrets import graph_chart, graph_height, steps_chart
+from blowfish_privacy.studio.charts.plans import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.entries import declared, position_of
 from blowfish_privacy.studio.parts import (
     chart,
