@@ -585,6 +585,13 @@ def problem_card(problem: Problem) -> None:
                 ui.label(f"Hint: {problem.hint}").classes("studio-note")
 
 
+def problem_in(place: ui.element, problem: Problem) -> None:
+    """Say in a place what is wrong, in place of what it said before."""
+    place.clear()
+    with place:
+        problem_card(problem)
+
+
 # Names for elements that a library makes by itself, for those who hear a page instead of seeing it.
 
 _NAMING = """

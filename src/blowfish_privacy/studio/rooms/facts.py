@@ -27,6 +27,7 @@ from blowfish_privacy.studio.parts import (
     on_entered,
     plain_table,
     problem_card,
+    problem_in,
     section,
     try_change,
 )
@@ -89,11 +90,9 @@ class _FactForm:
             said = ui.element("div").classes("w-full")
 
             def add() -> None:
-                said.clear()
-                problem = self._add(kind.value or "table")
-                if problem is not None:
-                    with said:
-                        problem_card(problem)
+                # What was entered and taken leaves an empty form, without a place for problems.
+                if (problem := self._add(kind.value or "table")) is not None:
+                    problem_in(said, problem)
 
             ui.button("Add this fact", icon="add", on_click=add).props("no-caps unelevated")
 

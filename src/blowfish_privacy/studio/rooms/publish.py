@@ -26,6 +26,7 @@ from blowfish_privacy.studio.parts import (
     picture,
     plain_table,
     problem_card,
+    problem_in,
     say_problem,
     section,
     worked_out,
@@ -338,14 +339,12 @@ def _unprotected(said: Confirmation) -> None:
 
 def _buttons(workshop: Workshop, offer: Offer, text: str, dialog: ui.dialog, problems: ui.column) -> None:
     def begin() -> None:
-        problems.clear()
         try:
             workshop.publish(offer, text)
         except BlowfishError as error:
-            with problems:
-                problem_card(Problem.of(error))
-            return
-        dialog.close()
+            problem_in(problems, Problem.of(error))
+        else:
+            dialog.close()
 
     ui.separator()
     ui.label(offer.confirmation.question).classes("text-lg font-semibold")
@@ -489,8 +488,7 @@ class _Choice:
                 with client.content:
                     confirm(workshop, made, text)
             elif made is not None:
-                with problems:
-                    problem_card(made)
+                problem_in(problems, made)
 
         def go_on() -> None:
             background_tasks.create(review(), name="review")

@@ -50,6 +50,7 @@ from blowfish_privacy.studio.parts import (
     on_entered,
     plain_table,
     problem_card,
+    problem_in,
     say_problem,
     section,
     try_change,
@@ -144,7 +145,7 @@ class _Form:
                     edges.set_value(equal_edges(*(str(each.value or "") for each in asked)))
                     self._problem.clear()
                 except BlowfishError as error:
-                    self._say(Problem.of(error))
+                    problem_in(self._problem, Problem.of(error))
 
             ui.button("Fill in equal bins", on_click=fill).props("flat dense no-caps")
 
@@ -187,19 +188,14 @@ class _Form:
         try:
             body = with_attribute(self._workshop.body, name, AttributeForm(**fields).declaration())
         except BlowfishError as error:
-            self._say(Problem.of(error))
+            problem_in(self._problem, Problem.of(error))
             return
         problem = self._workshop.change(body)
         if problem is None:
             self._declared = name
             self._dialog.close()
         else:
-            self._say(problem)
-
-    def _say(self, problem: Problem) -> None:
-        self._problem.clear()
-        with self._problem:
-            problem_card(problem)
+            problem_in(self._problem, problem)
 
 
 # The custodian's check of the data: exact counts, shown on demand to the one who asked, and gone with the room.
