@@ -16,7 +16,6 @@ from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.ordered.range_intervals import BootstrapError, RangeIntervals
 from blowfish_privacy.queries import Quantiles, Ranges
-from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.distribution import (
     Density,
     Mark,
@@ -105,17 +104,11 @@ class CumulativeResult(Result):
     """
 
     kind = "cumulative"
-
-    @classmethod
-    def reads(cls, release: Release) -> bool:
-        return isinstance(release.mechanism, OrderedFamily)
+    _shows = OrderedFamily
 
     @property
     def _mechanism(self) -> OrderedFamily:
-        mechanism = self.release.mechanism
-        if not isinstance(mechanism, OrderedFamily):
-            raise RefusalError(f"{mechanism.name} releases are not estimated as a whole.")
-        return mechanism
+        return cast("OrderedFamily", self.release.mechanism)
 
     @property
     def attribute(self) -> Attribute:

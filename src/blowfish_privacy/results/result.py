@@ -243,10 +243,13 @@ class Result(Document):
         if "kind" in vars(cls):
             enter(Result.kinds, cls.kind, cls)
 
+    _shows: ClassVar[type[Any]] = object
+    """The mechanisms whose answers it can show."""
+
     @classmethod
     def reads(cls, release: Release) -> bool:
         """Say whether it can show what the release's mechanism returned."""
-        return True
+        return isinstance(release.mechanism, cls._shows)
 
     def __init__(self, release: Release, text: str) -> None:
         self.release = release

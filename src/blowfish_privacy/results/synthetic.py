@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations, islice, product
 from math import comb, prod, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -118,17 +118,11 @@ class SyntheticResult(Result):
     """
 
     kind = "synthetic"
-
-    @classmethod
-    def reads(cls, release: Any) -> bool:
-        return isinstance(release.mechanism, SyntheticMechanism)
+    _shows = SyntheticMechanism
 
     @property
     def _mechanism(self) -> SyntheticMechanism:
-        mechanism = self.release.mechanism
-        if not isinstance(mechanism, SyntheticMechanism):
-            raise QueryError(f"{mechanism.name} makes no synthetic records.")
-        return mechanism
+        return cast("SyntheticMechanism", self.release.mechanism)
 
     @property
     def domain(self) -> Domain:

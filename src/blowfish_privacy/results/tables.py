@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from blowfish_privacy.errors import QueryError, brief_name
 from blowfish_privacy.mechanisms.tables.agreeing import Agreement, SimulatedError, nonnegative, whole
 from blowfish_privacy.mechanisms.tables.components import Axes, TablesError
 from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
-from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_table, start_panels, table_figure
 from blowfish_privacy.results.result import HEADLINE, CountTable, Result
@@ -109,17 +108,11 @@ class TablesResult(Result):
     """
 
     kind = "tables"
-
-    @classmethod
-    def reads(cls, release: Release) -> bool:
-        return isinstance(release.mechanism, TablesMechanism)
+    _shows = TablesMechanism
 
     @property
     def _mechanism(self) -> TablesMechanism[Any]:
-        mechanism = self.release.mechanism
-        if not isinstance(mechanism, TablesMechanism):
-            raise QueryError(f"{mechanism.name} does not measure tables.")
-        return mechanism
+        return cast("TablesMechanism[Any]", self.release.mechanism)
 
     @cached_property
     def _components(self) -> Mapping[Axes, Floats]:
