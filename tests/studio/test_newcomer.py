@@ -46,7 +46,7 @@ def test_from_a_table_to_a_card(studio, page, table, traffic, capsys):
     expect(page.get_by_text("No facts are listed.")).to_be_visible()
     walk(page, "releases")
     page.get_by_role("button", name="Add a release").click()
-    page.get_by_text("The average of whole numbers").click()
+    page.get_by_text("The average of numbers").click()
     expect(page.get_by_text("It draws on age.")).to_be_visible()
     save(page)
     walk(page, "budget")

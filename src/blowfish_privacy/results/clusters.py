@@ -20,7 +20,7 @@ from blowfish_privacy.queries.counts import clusters_asked
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.map import draw_pair, draw_pairs
 from blowfish_privacy.results.result import Result, whole_number
-from blowfish_privacy.support.arrays import Floats, estimates
+from blowfish_privacy.support.arrays import Floats, Integers, estimates
 from blowfish_privacy.support.exact import exact
 from blowfish_privacy.support.progress import task
 
@@ -81,7 +81,7 @@ class ClustersResult(Result):
         """The estimated number of records of each cluster."""
         return self.clusters().sizes
 
-    def predict(self, points: npt.ArrayLike, k: int | None = None) -> npt.NDArray[np.int64]:
+    def predict(self, points: npt.ArrayLike, k: int | None = None) -> Integers:
         """Say which cluster new points belong to: a table with one column for each attribute."""
         return nearest_centre(checked_points(points, len(self.domain.names)), self.clusters(k).centers)
 

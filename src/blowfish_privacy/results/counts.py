@@ -19,7 +19,15 @@ from blowfish_privacy.results.pictures.figure import label_numbers, label_values
 from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals, draw_steps, interval_figure
 from blowfish_privacy.results.pictures.tables import draw_table, table_figure
 from blowfish_privacy.results.result import Result, as_float
-from blowfish_privacy.support.arrays import Columns, Floats, Labels, estimates, single_estimates, standard_errors
+from blowfish_privacy.support.arrays import (
+    Columns,
+    Floats,
+    Integers,
+    Labels,
+    estimates,
+    single_estimates,
+    standard_errors,
+)
 from blowfish_privacy.support.exact import Number, about, with_error
 
 
@@ -68,7 +76,7 @@ class HistogramResult(Result):
         """The unbiased estimate of each count, shaped like the attributes."""
         return self.values.reshape(self.domain.shape)
 
-    def consistent(self) -> npt.NDArray[np.int64]:
+    def consistent(self) -> Integers:
         """Return near whole counts that are not negative and meet every public total.
 
         They are biased: where few records are, what noise took below zero is cut off and what it added is not.
@@ -228,7 +236,7 @@ class VectorResult(Result):
             return None
         return Correction(made.constraints, _between_neighbours) if isinstance(error, ExpectedError) else None
 
-    def _corrected(self, sums: npt.NDArray[np.float64], stated: Constraints | None = None) -> npt.NDArray[np.float64]:
+    def _corrected(self, sums: Floats, stated: Constraints | None = None) -> Floats:
         made = self._correction
         return sums if made is None else np.cumsum(made(np.diff(sums, prepend=0.0), stated))
 
@@ -253,7 +261,7 @@ class VectorResult(Result):
         wrong = error.by_answer() if isinstance(error, ConstrainedError) else np.full(len(self.values), error.rmse)
         return Columns(Labels.of_all(self.labels()), estimates(self.values, wrong), standard_errors(wrong))
 
-    def interval(self, level: Number = "0.95") -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return, for every answer, bounds between which the true one lies with probability ``level``."""
         error = self.error()
         half = error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
@@ -295,6 +303,6 @@ class VectorResult(Result):
         return f"answer about {', '.join(self.release.query.attributes)}"
 
 
-def _between_neighbours(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _between_neighbours(weights: Floats) -> Floats:
     """Multiply by the covariance of the differences of neighbouring numbers with independent noise of variance 1."""
     return np.diff(weights - np.pad(weights[1:], ((0, 1), (0, 0))), axis=0, prepend=0.0)

@@ -28,21 +28,21 @@ from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import ending_of, picture, start_figure
 from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.arrays import Columns, Labels, estimates, standard_errors
+from blowfish_privacy.support.arrays import Columns, Floats, Integers, Labels, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, exact, show
 from blowfish_privacy.support.files import write_atomically
 
 # The ends of many ranges at once, as positions of an ordered attribute.
 
 
-def range_starts(attribute: Attribute, starts: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def range_starts(attribute: Attribute, starts: npt.ArrayLike) -> Integers:
     """Turn the first values of ranges into positions, or edges of bins into cut points."""
     if isinstance(attribute, Spaced):
         return _placed(attribute, starts, attribute.range_starts, attribute.range_start)
     return _placed(attribute, starts, _one_by_one, attribute.position)
 
 
-def range_ends(attribute: Attribute, ends: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def range_ends(attribute: Attribute, ends: npt.ArrayLike) -> Integers:
     """Turn the last values of ranges into positions, or edges of bins into cut points."""
     if isinstance(attribute, Spaced):
         return _placed(attribute, ends, attribute.range_ends, attribute.range_end)
@@ -56,9 +56,9 @@ def _one_by_one(_values: npt.NDArray[Any]) -> None:
 def _placed(
     attribute: Attribute,
     ends: npt.ArrayLike,
-    at_once: Callable[[npt.NDArray[Any]], npt.NDArray[np.int64] | None],
+    at_once: Callable[[npt.NDArray[Any]], Integers | None],
     position: Callable[[object], int],
-) -> npt.NDArray[np.int64]:
+) -> Integers:
     try:
         given = np.asarray(ends)
     except ValueError:
@@ -71,7 +71,7 @@ def _placed(
     return _values_at(position, given) if placed is None else placed
 
 
-def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> Integers:
     if given.dtype.kind not in "iuf":
         raise QueryError("the ends of ranges of bins must be numbers.")
     edges = np.array([float(edge) for edge in attribute.bounds])
@@ -83,7 +83,7 @@ def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> npt.NDArray[np.int6
     return positions.astype(np.int64)
 
 
-def _values_at(position: Callable[[object], int], given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _values_at(position: Callable[[object], int], given: npt.NDArray[Any]) -> Integers:
     """Look up every value, each only once where they can be sorted."""
     # Python has no dates as fine as numpy's, and would be given plain numbers.
     listed = (given.astype("datetime64[D]") if given.dtype.kind == "M" else given).reshape(-1)
@@ -116,12 +116,12 @@ class CumulativeResult(Result):
         return self.release.policy.domain[self.release.query.attributes[0]]
 
     @cached_property
-    def linear(self) -> npt.NDArray[np.float64]:
+    def linear(self) -> Floats:
         """The unbiased estimate, which may decrease here and there; it meets every public total."""
         return self._of_selected(self._mechanism.meeting(self._measured, self._totals))
 
     @cached_property
-    def _measured(self) -> npt.NDArray[np.float64]:
+    def _measured(self) -> Floats:
         return self._mechanism.estimate(self.release.noisy, self.release.records)
 
     @cached_property
@@ -132,12 +132,12 @@ class CumulativeResult(Result):
         return None if missed is None else Correction(missed, self._mechanism.spread)
 
     @cached_property
-    def cumulative(self) -> npt.NDArray[np.float64]:
+    def cumulative(self) -> Floats:
         """The number of records at or below each value; never decreases, from 0 to the total."""
         estimate = self._mechanism.ordered_estimate(self.release.noisy, self.release.records, self._totals)
         return self._of_selected(estimate)
 
-    def _of_selected(self, estimate: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _of_selected(self, estimate: Floats) -> Floats:
         """Leave out values that a condition does not select; where the total is public, it says so already."""
         chosen = self.release.population.box.get(self.release.query.attributes[0])
         if chosen is None or self.release.records is not None:
@@ -146,11 +146,11 @@ class CumulativeResult(Result):
         return np.cumsum(np.where([position in chosen for position in range(self.attribute.size)], counts, 0.0))
 
     @property
-    def values(self) -> npt.NDArray[np.float64]:
+    def values(self) -> Floats:
         return self.cumulative
 
     @cached_property
-    def _cuts(self) -> npt.NDArray[np.float64]:
+    def _cuts(self) -> Floats:
         return np.concatenate([[0.0], self.cumulative])
 
     def range(self, low: Any, high: Any) -> float:
@@ -158,7 +158,7 @@ class CumulativeResult(Result):
         chosen = self.attribute.subset((low, high))
         return float(self._cuts[chosen.last + 1] - self._cuts[chosen.first])
 
-    def ranges(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def ranges(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> Floats:
         """Count the records of many ranges at once."""
         first, last = self._between(lows, highs)
         return self._cuts[last] - self._cuts[first]
@@ -173,9 +173,7 @@ class CumulativeResult(Result):
         lower, upper = self._intervals.of(np.array([chosen.first]), np.array([chosen.last + 1]), level)
         return float(lower[0]), float(upper[0])
 
-    def intervals(
-        self, lows: npt.ArrayLike, highs: npt.ArrayLike, level: Number = "0.95"
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def intervals(self, lows: npt.ArrayLike, highs: npt.ArrayLike, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return bounds for many ranges at once: all lower ones, and all upper ones."""
         first, last = self._between(lows, highs)
         lower, upper = self._intervals.of(first.reshape(-1), last.reshape(-1), level)
@@ -185,9 +183,7 @@ class CumulativeResult(Result):
     def _intervals(self) -> RangeIntervals:
         return RangeIntervals(self._mechanism, self._cuts, self.release.records, self._totals, self._of_selected)
 
-    def _between(
-        self, lows: npt.ArrayLike, highs: npt.ArrayLike
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> tuple[Integers, Integers]:
         """Turn the ends of ranges into the cut points before and after them."""
         first, last = range_starts(self.attribute, lows), range_ends(self.attribute, highs)
         whole = 0 if isinstance(self.attribute, Binned) else 1
@@ -226,7 +222,7 @@ class CumulativeResult(Result):
         return self.total
 
     @property
-    def counts(self) -> npt.NDArray[np.float64]:
+    def counts(self) -> Floats:
         """The estimated count of each value."""
         return np.diff(self._cuts)
 
@@ -282,7 +278,7 @@ class CumulativeResult(Result):
             estimates(self.counts, self.stated_error),
         )
 
-    def shares(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def shares(self) -> tuple[Floats, Floats, Floats]:
         """Return the share of records at or below each value, and the ends of its 95 % interval."""
         total, above = self.total or 1, np.arange(1, self.attribute.size + 1)
         low, high = self.bounds_between(np.zeros_like(above), above)
@@ -292,9 +288,7 @@ class CumulativeResult(Result):
         """Return the records at each value, averaged over bins that are as narrow as the noise permits; free."""
         return density(self.attribute, self._cuts, self.error().by_width, self.bounds_between)
 
-    def bounds_between(
-        self, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def bounds_between(self, first: Integers, last: Integers) -> tuple[Floats, Floats]:
         """Return the ends of the 95 % intervals of ranges between cut points; what is exact has none."""
         if not self.release.certificate.amount:
             exactly = self._cuts[last] - self._cuts[first]

@@ -28,7 +28,7 @@ from blowfish_privacy.release.plan import sliced
 from blowfish_privacy.results.pictures.figure import label_values
 from blowfish_privacy.results.pictures.map import draw_squares
 from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.arrays import Columns, Labels, estimates
+from blowfish_privacy.support.arrays import Columns, Floats, Integers, Labels, estimates
 from blowfish_privacy.support.exact import Number, about
 
 
@@ -52,7 +52,7 @@ class GridResult(Result):
         return self.release.query.own_domain(self.release.policy.domain)
 
     @cached_property
-    def linear(self) -> npt.NDArray[np.float64]:
+    def linear(self) -> Floats:
         """The unbiased count of every cell, which meets every public total; some may be below zero."""
         mechanism, constraints = self.release.mechanism, self.release.constraints
         if isinstance(mechanism, GridFamily):
@@ -64,7 +64,7 @@ class GridResult(Result):
         return self._of_selected(cells)
 
     @cached_property
-    def counts(self) -> npt.NDArray[np.float64]:
+    def counts(self) -> Floats:
         """The count of every cell that is shown: none is below zero, and they meet every public total.
 
         Of the mechanism laplace they are the unbiased ones.
@@ -74,7 +74,7 @@ class GridResult(Result):
             return self.linear
         return self._of_selected(mechanism.shown_estimate(self.release.noisy, self.release.records, self._correction))
 
-    def _of_selected(self, cells: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _of_selected(self, cells: Floats) -> Floats:
         """Leave out cells that a condition does not select; where the total is public, it says so already."""
         shaped = cells.reshape(self.domain.shape)
         met = self.release.constraints is not None and self.release.certificate.amount
@@ -111,18 +111,18 @@ class GridResult(Result):
         return replace(raw, mse=max(raw.mse - sum(map(over_all_rectangles, known)), 0.0))
 
     @property
-    def values(self) -> npt.NDArray[np.float64]:
+    def values(self) -> Floats:
         return self.counts.reshape(-1)
 
     @cached_property
-    def _sums(self) -> npt.NDArray[np.float64]:
+    def _sums(self) -> Floats:
         return np.pad(np.cumsum(np.cumsum(self.counts, axis=0), axis=1), ((1, 0), (1, 0)))
 
     def range(self, first: tuple[Any, Any], second: tuple[Any, Any]) -> float:
         """Count the records of a rectangle: an inclusive range of each attribute (for bins: from edge to edge)."""
         return float(self._between(*self._cuts(first, second)))
 
-    def ranges(self, corners: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def ranges(self, corners: npt.ArrayLike) -> Floats:
         """Count many rectangles at once: rows of inclusive positions (first from, first to, second from, second to)."""
         return self._between(*self._many_cuts(corners).T)
 
@@ -135,15 +135,11 @@ class GridResult(Result):
         lower, upper = self._bounds(np.array([self._cuts(first, second)]), level)
         return float(lower[0]), float(upper[0])
 
-    def intervals(
-        self, corners: npt.ArrayLike, level: Number = "0.95"
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def intervals(self, corners: npt.ArrayLike, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return bounds for many rectangles at once, given as for :meth:`ranges`: the lower ones and the upper ones."""
         return self._bounds(self._many_cuts(corners), level)
 
-    def _bounds(
-        self, cuts: npt.NDArray[np.int64], level: Number
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _bounds(self, cuts: Integers, level: Number) -> tuple[Floats, Floats]:
         mechanism = self.release.mechanism
         if self._intervals is not None:
             return self._intervals.of(cuts, level)
@@ -172,7 +168,7 @@ class GridResult(Result):
         )
         return down.first, down.last + 1, across.first, across.last + 1
 
-    def _many_cuts(self, corners: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def _many_cuts(self, corners: npt.ArrayLike) -> Integers:
         given = np.asarray(corners)
         if given.ndim != 2 or given.shape[1] != 4 or given.dtype.kind not in "iu":
             raise QueryError("rectangles are rows of four positions.", hint="first from, to; second from, to.")

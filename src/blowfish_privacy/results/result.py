@@ -31,7 +31,7 @@ from blowfish_privacy.results.pictures.figure import (
     title_above,
 )
 from blowfish_privacy.results.pictures.intervals import LabelledInterval
-from blowfish_privacy.support.arrays import Integers
+from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.csv_tables import csv_pieces, csv_table
 from blowfish_privacy.support.file_forms import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
@@ -369,7 +369,7 @@ def frame(header: list[str], rows: Iterator[list[Any]]) -> Any:
     return pd.DataFrame(list(rows), columns=header)
 
 
-def as_float(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def as_float(values: npt.NDArray[Any]) -> Floats:
     """Turn noisy answers into floats, for pictures and projections."""
     return np.asarray(values, dtype=np.float64)
 

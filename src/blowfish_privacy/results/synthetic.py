@@ -34,7 +34,7 @@ from blowfish_privacy.results.result import (
     whole_number,
 )
 from blowfish_privacy.results.tables import Table
-from blowfish_privacy.support.arrays import Integers, rounded_column
+from blowfish_privacy.support.arrays import Floats, Integers, rounded_column
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 from blowfish_privacy.support.limits import RECORDS, SYNTHETIC_DRAWN
@@ -61,7 +61,7 @@ class MeasuredError:
         cells = 1 if chosen is None else prod(len(subset) for subset in chosen)
         return sqrt(cells * self.variance)
 
-    def standard_errors(self, axes: Sequence[int]) -> npt.NDArray[np.float64]:
+    def standard_errors(self, axes: Sequence[int]) -> Floats:
         """Return that of every cell."""
         return np.full(self.shape, sqrt(self.variance))
 
@@ -81,7 +81,7 @@ class ModelTable(CountTable):
 
     domain: Domain
     """The attributes, in the order of the axes."""
-    values: npt.NDArray[np.float64]
+    values: Floats
     measured: bool
     """Whether a table with these attributes was measured, so that the model was fitted to it."""
 

@@ -15,9 +15,6 @@ from threading import Lock
 from time import monotonic, perf_counter
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from blowfish_privacy.aggregates.aggregates import AttributeSets
 from blowfish_privacy.batch import keyed, ledger_location, try_release
 from blowfish_privacy.domain import Domain
@@ -41,6 +38,7 @@ from blowfish_privacy.statements.plan import (
     plan_view,
     sketched,
 )
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import about
 from blowfish_privacy.support.postgresql import is_address
 
@@ -113,7 +111,7 @@ class Asking:
         """Return the number of rows."""
         return self._answers.answer((*self._stamp, "rows"), lambda: self._asked(lambda engine: engine.rows()))
 
-    def counts(self, domain: Domain, sets: AttributeSets) -> list[npt.NDArray[np.int64]]:
+    def counts(self, domain: Domain, sets: AttributeSets) -> list[Integers]:
         """Return the table of each set of attributes."""
         # What is counted depends on how the attributes are declared, treatment of undeclared values included.
         declared = tuple((tuple(names), repr([domain.project([name]) for name in names])) for names in sets)

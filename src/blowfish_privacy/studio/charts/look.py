@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.results.pictures import figure
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.arrays import Floats, Integers
 
 Option: TypeAlias = dict[str, Any]
 
@@ -228,7 +228,7 @@ class TitledChart:
         return replace(self, note=sentences(self.note, more))
 
 
-def spread(size: int, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:
+def spread(size: int, most: int = MOST_POINTS) -> Integers:
     """Choose evenly spaced positions, the first and the last among them, where there are more than fit."""
     if size <= most:
         return np.arange(size)
@@ -267,7 +267,7 @@ def rounded(values: npt.ArrayLike) -> list[float]:
     return [float(f"{value:.6g}") for value in np.asarray(values, dtype=np.float64).tolist()]
 
 
-def labels_of(texts: Sequence[str], chosen: npt.NDArray[np.int64]) -> list[str]:
+def labels_of(texts: Sequence[str], chosen: Integers) -> list[str]:
     """Return the labels of some positions."""
     return [texts[int(position)] for position in chosen]
 

@@ -69,7 +69,7 @@ from blowfish_privacy.studio.charts.look import (
     with_interval,
     zoom,
 )
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.arrays import Floats, Integers
 
 MOST_PICTURES = 12
 
@@ -110,7 +110,7 @@ _NARROW = {"itemGap": 4, "itemWidth": 9, "textStyle": {"fontSize": 9}}
 _WIDE = {"itemGap": 12, "itemWidth": 18, "textStyle": {"fontSize": 11}}
 
 
-Bounds: TypeAlias = Callable[[npt.NDArray[np.int64]], tuple[Floats, Floats]]
+Bounds: TypeAlias = Callable[[Integers], tuple[Floats, Floats]]
 """Bounds the counts of rectangles: rows of inclusive positions, from and to along each of two attributes."""
 
 
@@ -165,7 +165,7 @@ def _widest_interval(half: Floats) -> str:
     return f"The 95 % interval of a count is {alike}± {number(widest)}." if widest else ""
 
 
-def _corners(rows: tuple[int, int], columns: tuple[int, int], *, turned: bool) -> npt.NDArray[np.int64]:
+def _corners(rows: tuple[int, int], columns: tuple[int, int], *, turned: bool) -> Integers:
     """Return the rectangles that squares stand for, in the order of the attributes in the domain."""
     (tall, height), (wide, width) = rows, columns
     made = [
