@@ -29,8 +29,7 @@ if TYPE_CHECKING:
         SmoothHierarchy,
     )
     from blowfish_privacy.mechanisms.synthetic.synthetic import GaussianSynthetic, LaplaceSynthetic, SyntheticMechanism
-    from blowfish_privacy.mechanisms.tables.gaussian_marginals import GaussianMarginals
-    from blowfish_privacy.mechanisms.tables.marginals import Marginals
+    from blowfish_privacy.mechanisms.tables.marginals import GaussianMarginals, Marginals
 
 MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
 """Every mechanism by name, including those defined in other projects."""
@@ -69,8 +68,7 @@ __getattr__ = attributes_of(
         "ordered.ordered_hierarchical": ["OrderedHierarchical"],
         "ordered.smooth_hierarchy": ["GaussianHierarchy", "GaussianOrdered", "Ordered", "SmoothHierarchy"],
         "synthetic.synthetic": ["GaussianSynthetic", "LaplaceSynthetic", "SyntheticMechanism"],
-        "tables.gaussian_marginals": ["GaussianMarginals"],
-        "tables.marginals": ["Marginals"],
+        "tables.marginals": ["GaussianMarginals", "Marginals"],
     },
 )
 

@@ -62,7 +62,7 @@ GIVING = {
     },
     "records": {"synthetic": "synthetic.synthetic", "synthetic-laplace": "synthetic.synthetic"},
     "tables": {
-        "gaussian-marginals": "tables.gaussian_marginals",
+        "gaussian-marginals": "tables.marginals",
         "marginals": "tables.marginals",
     },
 }

@@ -364,9 +364,18 @@ class TablesForm(LinearForm):
         met = (changed.intersection(block.axes) for block in self.blocks)
         return any(len(axes) > 1 and axes <= {*block.signs} for axes, block in zip(met, self.blocks, strict=True))
 
+    @cached_property
     def most_added(self) -> int:
-        """Return the most that a record adds to a single number; rows that are read are checked one by one."""
+        """The most that a record adds to a single number; rows that are read are checked one by one."""
         return 1
+
+    def times(self, block: Block) -> int:
+        """Return how many times what is told the numbers of a block are."""
+        return 1
+
+    def scale_of(self, kind: tuple[int, int], scale: Fraction) -> Fraction:
+        """Return the scale of the noise on blocks of a factor and of so many times what is told; 0 where exact."""
+        return scale / kind[0] if kind[0] else Fraction(0)
 
     def heaviest(self) -> Cell:
         return (0,) * len(self.domain.shape)

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain, Subset, read_box
 from blowfish_privacy.errors import QueryError, brief_name
 from blowfish_privacy.mechanisms.tables.agreeing import Agreement, SimulatedError, nonnegative, whole
-from blowfish_privacy.mechanisms.tables.components import Axes, TablesError
-from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
+from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
+from blowfish_privacy.mechanisms.tables.nesting import Axes
+from blowfish_privacy.mechanisms.tables.ranges import TablesError
 from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_table, start_panels, table_figure
 from blowfish_privacy.results.result import HEADLINE, CountTable, Result

@@ -124,19 +124,19 @@ def test_the_certificate_is_the_worst_loss_of_all_secret_pairs(policy, data):
         x, y = (tuple(cell[axis] for axis in axes) for cell in pair)
         if x != y:
             change = squares(mechanism.form, {x: 1, y: -1})
-            assert mechanism.variance or not change
-            losses.append(rows * change / (2 * mechanism.variance) if change else Fraction(0))
+            assert mechanism.scale or not change
+            losses.append(rows * change / (2 * mechanism.scale) if change else Fraction(0))
             assert losses[-1] == rows * mechanism.loss(x, y)
             assert losses[-1] <= certificate.loss.on(class_of(policy, *pair))
     if policy.size == "unknown":
         one = mechanism.form.heaviest()
-        losses.append(rows * squares(mechanism.form, {one: 1}) / (2 * mechanism.variance))
+        losses.append(rows * squares(mechanism.form, {one: 1}) / (2 * mechanism.scale))
         assert losses[-1] == rows * mechanism.presence(one)
     worst = max(losses)
     assert worst == certificate.amount if certificate.sensitivity.exact else worst <= certificate.amount
     assert certificate.amount in (0, Fraction(1, 3))
     assert certificate.epsilon is None
-    assert replace(mechanism, variance=mechanism.variance / 2).certify(policy).amount == 2 * certificate.amount
+    assert replace(mechanism, scale=mechanism.scale / 2).certify(policy).amount == 2 * certificate.amount
 
 
 @given(policy=policies(most_cells=6, most_attributes=2, most_facts=3), data=st.data())
@@ -157,7 +157,7 @@ def test_known_facts_never_push_the_loss_above_the_certificate(policy, data):
                 seen = tuple(cell[axis] for axis in axes)
                 net[seen] = net.get(seen, 0) + count
         change = squares(mechanism.form, net)
-        assert change <= 2 * mechanism.variance * certificate.amount
+        assert change <= 2 * mechanism.scale * certificate.amount
 
 
 def rows_of(form):
@@ -171,7 +171,7 @@ def test_the_estimate_and_its_errors_are_those_of_generalised_least_squares(poli
     form, components = mechanism.form, mechanism.components
     generator = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     counts = generator.integers(0, 20, form.domain.shape)
-    deviation = np.sqrt(np.repeat([max(float(each), 1e-10) for each in mechanism.variances], form.sizes))
+    deviation = np.sqrt(np.repeat([max(float(each), 1e-10) for each in mechanism.scales], form.sizes))
     rows = rows_of(form)
     exact = rows @ counts.reshape(-1)
     assert np.array_equal(exact, form.answer(counts))
@@ -296,7 +296,7 @@ def test_every_cell_is_within_its_interval_as_often_as_said(secrets):
     widths = [error.interval_of(axes, "0.95") for axes in mechanism.components.tables]
     stated = [mechanism.components.variance(axes) for axes in mechanism.components.tables]
     for factor, sound in ((1, True), (Fraction(4, 5), False), (Fraction(5, 4), False)):
-        drawn = spread(replace(mechanism, variance=mechanism.variance * factor**2), SimulationSource("coverage"))
+        drawn = spread(replace(mechanism, scale=mechanism.scale * factor**2), SimulationSource("coverage"))
         inside = np.mean([np.mean(np.abs(each) <= width) for each, width in zip(drawn, widths, strict=True)])
         ratio = np.mean([np.mean(each**2) / variance for each, variance in zip(drawn, stated, strict=True)])
         assert (0.94 < inside < 0.96) == sound
@@ -311,7 +311,7 @@ def test_a_document_is_read_back_and_certified_again():
     assert read.certify(policy) == mechanism.certify(policy)
     assert read.to_document() == written
     assert read.expected_error().rmse == mechanism.expected_error().rmse
-    weaker = {**written, "variance": str(mechanism.variance / 4)}
+    weaker = {**written, "variance": str(mechanism.scale / 4)}
     assert GaussianMarginals.from_document(PAIRS, policy, weaker, 100).certify(policy).rho == 4 * RHO
     silent = {**written, "variance": "0"}
     with pytest.raises(bp.PolicyError, match="certifies nothing"):

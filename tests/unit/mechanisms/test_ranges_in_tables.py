@@ -14,7 +14,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
 from blowfish_privacy.mechanisms import Marginals
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel
-from blowfish_privacy.mechanisms.tables import ranges as strategies
+from blowfish_privacy.mechanisms.tables import designs as strategies
 from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.ranges import RangeComponents
 from blowfish_privacy.noise import SimulationSource
@@ -376,5 +376,5 @@ def test_balanced_weights_are_no_worse_than_those_planned_for_cells(name, object
         return (1 if objective == "mean" else np.array(objective)) * cells @ by_table
 
     balanced = error()
-    monkeypatch.setattr("blowfish_privacy.mechanisms.tables.marginals.rebalanced", lambda *_, **__: {})
+    monkeypatch.setattr("blowfish_privacy.mechanisms.tables.designs.rebalanced", lambda *_, **__: {})
     assert balanced < 1.01 * error()

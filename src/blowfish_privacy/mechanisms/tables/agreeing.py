@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.errors import QueryError, RefusalError
+from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.constraints import rounded_in_parts, rounded_to
-from blowfish_privacy.mechanisms.error import in_short
+from blowfish_privacy.mechanisms.error import checked_level, in_short
 from blowfish_privacy.mechanisms.tables.components import Components
+from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, Positions
-from blowfish_privacy.mechanisms.tables.tables_mechanism import TablesMechanism
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.support.arrays import Floats, Integers
-from blowfish_privacy.support.exact import Number, exact
+from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task
 
 # How a coarser table lies in a finer one: summing down to it, and spreading its counts evenly again.
@@ -213,14 +213,6 @@ class Agreement:
         if not rows:
             return csr_array((0, ends[-1])), np.zeros(0)
         return vstack(rows), np.concatenate(wanted)
-
-    def disagreement(self, tables: Sequence[npt.NDArray[Any]]) -> float:
-        """Return the largest difference between the same sum of two tables."""
-        worst = 0.0
-        for parts in self._common.values():
-            sums = [part.sums(tables[number]) for number, part in parts]
-            worst = max(worst, *(float(np.abs(each - sums[0]).max()) for each in sums))
-        return worst
 
 
 # From tables that agree and are almost nowhere negative to tables that agree and are nowhere negative.
@@ -650,8 +642,5 @@ class SimulatedError:
 
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
         """Return a bound on the error of a noisy cell of a table that held in this share of the simulations."""
-        share = exact(level, "the level", error=QueryError)
-        if not 0 < share < 1:
-            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        noisy = self._noisy(axes)
+        share, noisy = checked_level(level), self._noisy(axes)
         return float(np.quantile(np.abs(self.errors(axes)[:, noisy]), float(share))) if noisy.any() else 0.0

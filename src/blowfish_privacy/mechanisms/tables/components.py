@@ -12,23 +12,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
-from math import inf, prod, sqrt
-from typing import Any, TypeAlias
+from math import inf, prod
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.error import in_short
 from blowfish_privacy.mechanisms.tables.nesting import Axes, LevelPattern, Nesting
-from blowfish_privacy.noise import SimulationSource, discrete_laplace
 from blowfish_privacy.queries.tables import Block, Objective
 from blowfish_privacy.support.arrays import Floats, Integers
-from blowfish_privacy.support.exact import Number, exact
 from blowfish_privacy.support.progress import task
 
 # What measured tables tell together.
@@ -71,15 +66,19 @@ class Estimates(Mapping[Axes, Floats]):
         return len(self.components)
 
 
+class Noise(NamedTuple):
+    """The noise of one measured table in a sum: its variance, the factors of its numbers, how often there is each."""
+
+    number: int
+    variance: float
+    factors: Floats
+    many: int
+
+
 # The errors of very many tables at once: the closed form of :class:`Components`, in arrays.
 #
 # Sets of all tables of three of a hundred attributes have 161,700 tables and as many components; one at a time they
 # take half a minute. A component is a number here: its axes, ascending, as digits.
-
-
-def fits(shape: Sequence[int], longest: int) -> bool:
-    """Say whether the components of tables of so many axes can be numbered."""
-    return (len(shape) + 1) ** longest < 2**62
 
 
 Precisions: TypeAlias = tuple[Integers, Floats]
@@ -162,11 +161,6 @@ def _numbered(axes: Integers, attributes: int) -> Integers:
     return numbers
 
 
-def subsets(axes: Axes) -> Iterator[Axes]:
-    """Go through the components of a table without levels: all subsets of its axes."""
-    return Nesting().parts(axes)
-
-
 @dataclass(frozen=True, eq=False)
 class Components:
     """How precisely each component of some tables is known from noisy ones."""
@@ -182,6 +176,8 @@ class Components:
     counted: bool
     """Whether the number of records is known exactly."""
     nesting: Nesting = field(default_factory=Nesting)
+    ranges: frozenset[int] = frozenset()
+    """Axes of which ranges are asked for."""
 
     @cached_property
     def spread(self) -> dict[Axes, float]:
@@ -324,7 +320,7 @@ class Components:
     def table_variances(self) -> tuple[float, ...]:
         """The variance of a cell of each table, the largest where they differ."""
         longest = max(len(axes) for axes in (*self.tables, *(block.axes for block in self.blocks)))
-        if self.nesting.parents or not fits(self.shape, longest):
+        if self.nesting.parents or (len(self.shape) + 1) ** longest >= 2**62:
             return tuple(self.variance(axes) for axes in self.tables)
         found = cell_variances(self.shape, self._numbered(), self.tables, counted=self.counted)
         return tuple(found.tolist())
@@ -352,6 +348,13 @@ class Components:
         for number, factor, many in self.loads(axes):
             total += self.variances[number] * factor**2 * many
         return total
+
+    def noise_in_worst(self, axes: Axes) -> Iterator[Noise]:
+        """Go through the noise in the cell of a table with the largest variance."""
+        cells = self.cell_variances(axes)
+        worst = np.unravel_index(int(cells.argmax()), cells.shape)
+        for number, factors, many in self.loads(axes):
+            yield Noise(number, self.variances[number], factors[worst].reshape(1), round(float(many[worst])))
 
     def loads(self, axes: Axes) -> Iterator[tuple[int, Floats, Floats]]:
         """Say how much of the noise of each measured table is in each cell: with which factor, from how many cells."""
@@ -429,94 +432,3 @@ class Components:
 def beside(values: Floats, at: int, axes: int) -> Floats:
     """Lay values along one of several axes."""
     return values.reshape([-1 if other == at else 1 for other in range(axes)])
-
-
-# The error of sets of tables, known before any data are read.
-
-DRAWN = 40_000
-MOST_DRAWN = 16
-"""Noise of more cells than this is added up as normal, and so is what makes up little of the whole."""
-LITTLE = 0.002
-
-
-@dataclass(frozen=True, eq=False)
-class TablesError:
-    """The error of the cells of several tables: the same for all cells of one, unless attributes have levels."""
-
-    components: Components
-    scales: tuple[Fraction, ...]
-    """The scale of the noise of each table that was measured."""
-    worst: bool
-    """Whether the error stated is that of the worst table, and not the mean over all cells."""
-    unit: Fraction = Fraction(1)
-    distribution: str = "sums of discrete Laplace draws, simulated"
-    precision: float = 0.0
-
-    def __repr__(self) -> str:
-        return in_short(self)
-
-    @property
-    def of(self) -> str:
-        """What the error refers to."""
-        if len(self.components.tables) == 1:
-            return "a cell"
-        return "a cell of the worst table" if self.worst else "a cell of all tables"
-
-    def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
-        """Return the standard error of a cell of a table, or of the sum of the cells that are chosen."""
-        return sqrt(self.components.variance(axes, None if chosen is None else [list(subset) for subset in chosen]))
-
-    def standard_errors(self, axes: Axes) -> Floats:
-        """Return the standard error of every cell of a table."""
-        return np.sqrt(self.components.cell_variances(axes))
-
-    @property
-    def mse(self) -> float:
-        """The mean squared error."""
-        return self.components.objective("worst" if self.worst else "mean")
-
-    @property
-    def rmse(self) -> float:
-        """The root of the mean squared error: the typical size of the error."""
-        return sqrt(self.mse)
-
-    @property
-    def by_table(self) -> tuple[float, ...]:
-        """The variance of a cell of each table."""
-        return self.components.table_variances
-
-    def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell of the worst table that holds with probability ``level``."""
-        worst = max(range(len(self.by_table)), key=lambda number: self.by_table[number])
-        return self.interval_of(self.components.tables[worst], level)
-
-    def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell of a table that holds with probability ``level``; simulated."""
-        return self._quantile(self._sampled(axes) if self.components.variance(axes) else np.zeros(1), level)
-
-    @staticmethod
-    def _quantile(errors: Floats, level: Number) -> float:
-        share = exact(level, "the level", error=QueryError)
-        if not 0 < share < 1:
-            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        return float(np.quantile(errors, float(share)))
-
-    def _sampled(self, axes: Axes) -> Floats:
-        """Draw errors of a cell: noise that weighs much as it is, all that weighs little as one normal variable."""
-        # Fixed bits, so that everyone computes the same error for the same noise scales.
-        source = SimulationSource("tables")
-        total = self.components.variance(axes)
-        worst = np.unravel_index(int(self.components.cell_variances(axes).argmax()), self._shape(axes))
-        drawn, rest = np.zeros(DRAWN), total
-        for number, factors, counts in self.components.loads(axes):
-            factor, many = float(factors[worst]), round(float(counts[worst]))
-            variance = self.components.variances[number] * factor**2
-            if variance > LITTLE * total and many <= MOST_DRAWN:
-                noise = discrete_laplace(self.scales[number], (many, DRAWN), source=source)
-                drawn += factor * noise.sum(axis=0)
-                rest -= many * variance
-        normal = np.random.default_rng(17).standard_normal(DRAWN)
-        return np.abs(drawn + sqrt(max(rest, 0.0)) * normal)
-
-    def _shape(self, axes: Axes) -> tuple[int, ...]:
-        return tuple(self.components.shape[axis] for axis in axes)

@@ -8,12 +8,12 @@ where V says how often a random range contains two values. What is certified is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import chain, combinations, product
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.known_facts.facts import crosses
+from blowfish_privacy.mechanisms.tables import components
+from blowfish_privacy.mechanisms.tables.components import Components, Precisions, beside
+from blowfish_privacy.mechanisms.tables.ranges import in_both
 from blowfish_privacy.mechanisms.tables.shapes import Axes, Kinds, alike
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity, squared_sensitivity
@@ -116,12 +119,6 @@ class AxisRows:
         return not self.matrix.sum(axis=1).any() and int(np.linalg.matrix_rank(self.matrix)) == self.size - 1
 
 
-def in_both(size: int) -> Floats:
-    """Return how often a random range contains both of two values."""
-    at = np.arange(size)
-    return 2 * (np.minimum.outer(at, at) + 1) * (size - np.maximum.outer(at, at)) / (size * (size + 1))
-
-
 @lru_cache(maxsize=256)
 def best_rows(size: int, move: int, norm: float | None, bits: int) -> AxisRows:
     """Find the best rows of squared changes of at most 1 along moves, and columns of at most a squared norm.
@@ -192,13 +189,19 @@ class ComponentForm(TablesForm):
     those of the largest weight are counted as they are.
     """
 
+    rows: Mapping[int, AxisRows] = field(default_factory=dict[int, AxisRows])
+    """What every component with one of these axes reads along it in place of its values."""
+    moves: Mapping[int, int] = field(default_factory=dict[int, int])
+    """How far records move at most along each of these axes; over all values, where that is not said."""
+
     def __post_init__(self) -> None:
         """Count changes as they are: squares have weights of their own."""
 
     def of_data(self, block: Block, counts: Integers) -> Integers:
         counts = super().of_data(block, counts)
-        for at, size in enumerate(counts.shape if block.weight else ()):
-            counts = size * counts - counts.sum(axis=at, keepdims=True)
+        for at, axis in enumerate(block.axes if block.weight else ()):
+            plain, size = axis not in self.rows, counts.shape[at]
+            counts = size * counts - counts.sum(axis=at, keepdims=True) if plain else self.rows[axis].read(counts, at)
         return counts
 
     def answer(self, counts: Integers) -> Integers:
@@ -217,23 +220,44 @@ class ComponentForm(TablesForm):
         return max((block.weight for block in self.blocks), default=0) or 1
 
     def times(self, block: Block) -> int:
-        """Return how many times what is told the rows of a component are."""
-        return prod([self.shape[axis] for axis in block.axes])
+        return prod([self.rows[axis].times if axis in self.rows else self.shape[axis] for axis in block.axes])
 
-    def most_added(self) -> int:
-        return self._most_added
+    def scale_of(self, kind: tuple[int, int], scale: Fraction) -> Fraction:
+        weight, times = kind
+        return scale * self.largest * times**2 / weight if weight else Fraction(0)
 
     @cached_property
-    def _most_added(self) -> int:
-        return max((size for block, size in zip(self.blocks, self.sizes, strict=True) if block.weight), default=1)
+    def most_added(self) -> int:
+        most = [self.rows[axis].most if axis in self.rows else size for axis, size in enumerate(self.shape)]
+        return max((prod([most[axis] for axis in block.axes]) for block in self.blocks if block.weight), default=1)
+
+    def _product(self, axis: int, x: int, y: int) -> Fraction:
+        """Return the product of the columns of two values, in a component with an axis."""
+        if axis in self.rows:
+            return self.rows[axis].product(x, y)
+        size = self.shape[axis]
+        return Fraction(size - 1 if x == y else -1, size)
+
+    def _products(self, x: Cell, y: Cell) -> Fraction:
+        """Add up the products of the columns of two records in all components, each with its weight."""
+        along = [self._product(axis, *ends) for axis, ends in enumerate(zip(x, y, strict=True))]
+        every = (block.weight * prod([along[axis] for axis in block.axes], start=Fraction(1)) for block in self.blocks)
+        return sum(every, Fraction(0)) / self.largest
 
     def squared_change(self, x: Cell, y: Cell) -> Fraction:
-        return self.squares(differing(x, y))
+        if not self.rows:
+            return self.squares(differing(x, y))
+        return self._products(x, x) + self._products(y, y) - 2 * self._products(x, y)
 
     def squared_weight(self, x: Cell) -> Fraction:
-        return self.largest_squared_weight()
+        return self._products(x, x) if self.rows else self.largest_squared_weight()
+
+    def heaviest(self) -> Cell:
+        return tuple(self.rows[axis].heaviest if axis in self.rows else 0 for axis in range(len(self.shape)))
 
     def largest_squared_weight(self) -> Fraction:
+        if self.rows:
+            return self.squared_weight(self.heaviest())
         kept = Counter[tuple[int, int]]()
         for block, same, cells in zip(self.blocks, self._contrasts, self.sizes, strict=True):
             kept[same, cells] += block.weight
@@ -252,10 +276,23 @@ class ComponentForm(TablesForm):
             self._known[moved] = _total(kept) / self.largest
         return self._known[moved]
 
+    @cached_property
+    def _known(self) -> dict[frozenset[int], Fraction]:
+        return {}
+
     def term(self, number: int, met: Axes) -> tuple[int, int]:
-        """Return the squared change of one component along some of its axes, above and below the line."""
-        same = self._contrasts[number]
-        return 2 * (same - same // prod([1 - self.shape[axis] for axis in met])), self.sizes[number]
+        """Return the squared change of one component along some of its axes, above and below the line.
+
+        Where rows are read it is a bound over all moves: along one axis with rows all moves are compared; where several
+        change at once, their products are bounded.
+        """
+        axes = self.blocks[number].axes
+        if self.rows.keys().isdisjoint(axes):
+            same = self._contrasts[number]
+            return 2 * (same - same // prod([1 - self.shape[axis] for axis in met])), self.sizes[number]
+        if (axes, met) not in self._terms:
+            self._terms[axes, met] = self._term(axes, met).as_integer_ratio()
+        return self._terms[axes, met]
 
     @cached_property
     def _contrasts(self) -> list[int]:
@@ -263,16 +300,33 @@ class ComponentForm(TablesForm):
         return [prod([self.shape[axis] - 1 for axis in block.axes]) for block in self.blocks]
 
     @cached_property
-    def _known(self) -> dict[frozenset[int], Fraction]:
-        """Squared changes that were asked for before."""
+    def _terms(self) -> dict[tuple[Axes, Axes], tuple[int, int]]:
         return {}
+
+    def _term(self, axes: Axes, met: Axes) -> Fraction:
+        norms = {axis: self.rows[axis].norm if axis in self.rows else self._product(axis, 0, 0) for axis in axes}
+        around = prod([norms[axis] for axis in axes if axis not in met], start=Fraction(1))
+        plain = [axis for axis in met if axis not in self.rows]
+        kept = prod([norms[axis] for axis in plain], start=Fraction(1))
+        crossed = prod([self._product(axis, 0, 1) for axis in plain], start=Fraction(1))
+        read = [axis for axis in met if axis in self.rows]
+        if not read:
+            return around * 2 * (kept - crossed)
+        if len(read) == 1:
+            return around * self.rows[read[0]].changed(self._move(read[0]), kept, crossed)[0]
+        corners = (crossed * prod(each) for each in product(*(self.rows[axis].products for axis in read)))
+        return around * 2 * (kept * prod(norms[axis] for axis in read) - min(corners))
+
+    def _move(self, axis: int) -> int:
+        return max(self.moves.get(axis, self.shape[axis] - 1), 1)
 
     def bound(self, changed: Iterable[int]) -> Fraction:
         """Bound the squared change along any of these axes: the largest of each component, added up."""
         moved = frozenset(changed)
         kept = Counter[tuple[int, int]]()
         for number in self._meeting(moved):
-            parts = _nonempty([axis for axis in self.blocks[number].axes if axis in moved])
+            axes = [axis for axis in self.blocks[number].axes if axis in moved]
+            parts = chain.from_iterable(combinations(axes, many) for many in range(1, len(axes) + 1))
             largest = max((self.term(number, part) for part in parts), key=lambda term: Fraction(*term))
             kept[largest] += self.blocks[number].weight
         return _total(kept) / self.largest
@@ -302,11 +356,14 @@ class ComponentForm(TablesForm):
         Parts of what a pair changes are looked at too: they may change more. Where no secret pair changes such a part
         alone, the largest is an upper bound only.
         """
+        moves = {axis: graph.largest_move(self.domain.names[axis]) for axis in self.rows}
+        if moves != self.moves:
+            return replace(self, moves=moves).largest_squares(graph)
         found: list[tuple[Fraction, bool, Edge]] = []
         edges, listed = graph.broadest()
         for x, y in edges:
             value, changed = self._largest(tuple(differing(x, y)))
-            edge = self.witness(x, y, changed)
+            edge = self._witness(x, y, changed)
             attained = listed and self.squared_change(*edge) == value and (edge == (x, y) or graph.adjacent(*edge))
             found.append((value, attained, edge))
         if not found:
@@ -314,33 +371,32 @@ class ComponentForm(TablesForm):
         value, attained, edge = max(found, key=lambda each: each[:2])
         return edge, value, attained
 
-    def witness(self, x: Cell, y: Cell, changed: Axes) -> Edge:
-        """Let a record move along some axes only of those along which two cells differ."""
-        return x, tuple(y[axis] if axis in changed else x[axis] for axis in range(len(x)))
+    def _witness(self, x: Cell, y: Cell, changed: Axes) -> Edge:
+        """Let a record move along some axes only of those along which two cells differ, and as rows change most."""
+        ends = [*x], [y[axis] if axis in changed else x[axis] for axis in range(len(x))]
+        for axis, rows in self.rows.items():
+            best = rows.heaviest, rows.heaviest
+            if axis in changed:
+                _, best = rows.changed(self._move(axis), Fraction(1), Fraction(1))
+            for end, position in zip(ends, best, strict=True):
+                end[axis] = position
+        return tuple(ends[0]), tuple(ends[1])
 
     def _largest(self, together: Axes) -> tuple[Fraction, Axes]:
         """Return the largest squared change of any nonempty part of a set of axes, and that part."""
         if len(together) <= 1:
             return self.squares(together), together
-        kinds = self._kinds(together)
-        shapes = list(_parts(kinds, together))
-        if shapes and len(shapes) * sum(len(block.axes) for block in self.blocks) <= MOST_WORK:
-            near = self._nearest(shapes)
-            return max(((self.squares(changed), changed) for changed in near), key=lambda each: each[0])
-        return self.bound(together), together
-
-    def _kinds(self, together: Axes) -> Kinds:
-        """Sort the attributes into kinds: swapping two of a kind changes no component and no weight."""
+        # Swapping two attributes of one kind changes no component and no weight.
         weights: dict[Axes, float] = {}
         for block in self.blocks:
             if block.weight:
                 weights[block.axes] = weights.get(block.axes, 0.0) + block.weight
-        return alike(self.labels, weights, [together])
-
-    @property
-    def labels(self) -> tuple[object, ...]:
-        """What two attributes must have in common to be alike."""
-        return self.shape
+        labels = tuple((axis, "rows") if axis in self.rows else size for axis, size in enumerate(self.shape))
+        shapes = list(_parts(alike(labels, weights, [together]), together))
+        if shapes and len(shapes) * sum(len(block.axes) for block in self.blocks) <= MOST_WORK:
+            near = self._nearest(shapes)
+            return max(((self.squares(changed), changed) for changed in near), key=lambda each: each[0])
+        return self.bound(together), together
 
     def _nearest(self, parts: Sequence[Axes]) -> list[Axes]:
         """Leave out the parts whose squared change is certainly not the largest, by floats.
@@ -374,121 +430,12 @@ def _parts(kinds: Kinds, together: Axes) -> Iterator[Axes]:
             yield tuple(sorted(part))
 
 
-def _nonempty(axes: Sequence[int]) -> Iterator[Axes]:
-    """Go through the nonempty parts of some axes."""
-    return chain.from_iterable(combinations(axes, many) for many in range(1, len(axes) + 1))
-
-
 def _total(kept: Counter[tuple[int, int]]) -> Fraction:
     """Add up fractions, each so many times."""
     by_size = Counter[int]()
     for (above, below), times in kept.items():
         by_size[below] += above * times
     return sum((Fraction(above, below) for below, above in by_size.items()), Fraction(0))
-
-
-# Components that read other rows than values along ordered attributes: what a record changes, squared.
-
-
-@dataclass(frozen=True, eq=False)
-class RowsForm(ComponentForm):
-    """Every component with one of these axes reads its rows along it."""
-
-    rows: Mapping[int, AxisRows] = field(default_factory=dict[int, AxisRows])
-    moves: Mapping[int, int] = field(default_factory=dict[int, int])
-    """How far records move at most along each of these axes; over all values, where that is not said."""
-
-    @property
-    def labels(self) -> tuple[object, ...]:
-        return tuple((axis, "rows") if axis in self.rows else size for axis, size in enumerate(self.shape))
-
-    def times(self, block: Block) -> int:
-        return prod([self.rows[axis].times if axis in self.rows else self.shape[axis] for axis in block.axes])
-
-    def of_data(self, block: Block, counts: Integers) -> Integers:
-        counts = TablesForm.of_data(self, block, counts)
-        for at, axis in enumerate(block.axes if block.weight else ()):
-            size = counts.shape[at]
-            plain = axis not in self.rows
-            counts = size * counts - counts.sum(axis=at, keepdims=True) if plain else self.rows[axis].read(counts, at)
-        return counts
-
-    @cached_property
-    def _most_added(self) -> int:
-        most = {axis: self.rows[axis].most if axis in self.rows else size for axis, size in enumerate(self.shape)}
-        return max((prod([most[axis] for axis in block.axes]) for block in self.blocks if block.weight), default=1)
-
-    def _product(self, axis: int, x: int, y: int) -> Fraction:
-        if axis in self.rows:
-            return self.rows[axis].product(x, y)
-        size = self.shape[axis]
-        return Fraction(size - 1 if x == y else -1, size)
-
-    def _products(self, x: Cell, y: Cell) -> list[Fraction]:
-        """Return the product of the columns of two records in each component, with its weight."""
-        along = [self._product(axis, *ends) for axis, ends in enumerate(zip(x, y, strict=True))]
-        return [
-            Fraction(block.weight, self.largest) * prod([along[axis] for axis in block.axes], start=Fraction(1))
-            for block in self.blocks
-        ]
-
-    def squared_change(self, x: Cell, y: Cell) -> Fraction:
-        return sum(self._products(x, x)) + sum(self._products(y, y)) - 2 * sum(self._products(x, y), Fraction(0))
-
-    def squared_weight(self, x: Cell) -> Fraction:
-        return sum(self._products(x, x), Fraction(0))
-
-    def heaviest(self) -> Cell:
-        return tuple(self.rows[axis].heaviest if axis in self.rows else 0 for axis in range(len(self.shape)))
-
-    def largest_squared_weight(self) -> Fraction:
-        return self.squared_weight(self.heaviest())
-
-    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        moves = {axis: graph.largest_move(self.domain.names[axis]) for axis in self.rows}
-        return super(RowsForm, replace(self, moves=moves)).largest_squares(graph)
-
-    def _move(self, axis: int) -> int:
-        return max(self.moves.get(axis, self.shape[axis] - 1), 1)
-
-    def term(self, number: int, met: Axes) -> tuple[int, int]:
-        """Bound the squared change of one component along some of its axes, over all moves.
-
-        Along one axis with rows all moves are compared; where several change at once, their products are bounded.
-        """
-        place = (self.blocks[number].axes, met)
-        if place not in self._terms:
-            self._terms[place] = self._term(*place).as_integer_ratio()
-        return self._terms[place]
-
-    @cached_property
-    def _terms(self) -> dict[tuple[Axes, Axes], tuple[int, int]]:
-        return {}
-
-    def _term(self, axes: Axes, met: Axes) -> Fraction:
-        norms = {axis: self.rows[axis].norm if axis in self.rows else self._product(axis, 0, 0) for axis in axes}
-        around = prod([norms[axis] for axis in axes if axis not in met], start=Fraction(1))
-        plain = [axis for axis in met if axis not in self.rows]
-        kept = prod([norms[axis] for axis in plain], start=Fraction(1))
-        crossed = prod([self._product(axis, 0, 1) for axis in plain], start=Fraction(1))
-        read = [axis for axis in met if axis in self.rows]
-        if not read:
-            return around * 2 * (kept - crossed)
-        if len(read) == 1:
-            return around * self.rows[read[0]].changed(self._move(read[0]), kept, crossed)[0]
-        corners = (crossed * prod(each) for each in product(*(self.rows[axis].products for axis in read)))
-        return around * 2 * (kept * prod(norms[axis] for axis in read) - min(corners))
-
-    def witness(self, x: Cell, y: Cell, changed: Axes) -> Edge:
-        x, y = super().witness(x, y, changed)
-        ends = [list(x), list(y)]
-        for axis, rows in self.rows.items():
-            best = rows.heaviest, rows.heaviest
-            if axis in changed:
-                _, best = rows.changed(self._move(axis), Fraction(1), Fraction(1))
-            for end, position in zip(ends, best, strict=True):
-                end[axis] = position
-        return tuple(ends[0]), tuple(ends[1])
 
 
 # How much components change together between neighbours, in squares; known facts included.
@@ -511,3 +458,97 @@ def component_squares(form: ComponentForm, policy: Policy) -> Sensitivity:
     _, value, _ = form.largest_squares(policy.graph.project(form.domain.names))
     theorem = f"at most {moves} records move together along secret pairs, in squares"
     return Sensitivity(moves**2 * value, not value, theorem, None, Norm.L2)
+
+
+# Estimates from components that were measured one by one: each is told once, by its own rows.
+
+
+class MeasuredComponents(Components):
+    """Blocks of weight 0 are tables of exact counts, all others rows of one component, prod(k) times what they tell.
+
+    Variances are those of a row, divided by prod(k)^2.
+    """
+
+    def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
+        block, variance = self.blocks[number], self.variances[number]
+        if not block.weight:
+            yield from super()._tells(number, wanted)
+        elif block.axes in wanted:
+            yield block.axes, 1 / variance if variance else inf
+
+    def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
+        times = prod(values.shape) if block.weight else 1
+        return super()._component(values / times, block, component)
+
+    def _numbered(self) -> list[Precisions]:
+        held = list(zip(self.blocks, self.variances, strict=True))
+        rows = [(block.axes, variance) for block, variance in held if block.weight]
+        exact = [block for block in self.blocks if not block.weight]
+        tables = components.told_by_tables(self.shape, exact, [0.0] * len(exact))
+        return [components.told_alone(rows, self.shape), tables]
+
+
+@dataclass(frozen=True, eq=False)
+class RowsComponents(MeasuredComponents):
+    """Along some axes rows were measured: what is told of the values is correlated there."""
+
+    rows: Mapping[int, AxisRows] = field(default_factory=dict[int, AxisRows])
+
+    def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
+        if not block.weight:
+            return super()._component(values, block, component)
+        for at, axis in enumerate(block.axes):
+            if axis in self.rows:
+                read = self.rows[axis]
+                values = np.moveaxis(np.tensordot(read.reader / read.times, values, axes=(1, at)), 0, at)
+            else:
+                values = (values - values.mean(axis=at, keepdims=True)) / self.shape[axis]
+        return values
+
+    def _covariance(self, axis: int) -> Floats:
+        """Return that of the values of an axis in a component of variance 1."""
+        return self.rows[axis].covariance if axis in self.rows else np.eye(self.shape[axis]) - 1 / self.shape[axis]
+
+    def _total(self, axes: Axes, inside: Callable[[int], Floats], outside: Callable[[int], Floats]) -> Floats:
+        """Add up over the components of a table: along each axis one factor if the component has it, else another."""
+        factors = [(beside(inside(axis), at, len(axes)), beside(outside(axis), at, len(axes)))
+                   for at, axis in enumerate(axes)]  # fmt: skip
+        total = np.zeros([1] * len(axes))
+        for component in self.nesting.parts(axes):
+            each = [first if axis in component else second for axis, (first, second) in zip(axes, factors, strict=True)]
+            total = total + self.spread[component] * prod(each, start=np.ones([1] * len(axes)))
+        return total
+
+    def cell_variances(self, axes: Axes) -> Floats:
+        shape = [self.shape[axis] for axis in axes]
+        found = self._total(
+            axes, lambda axis: np.diag(self._covariance(axis)), lambda axis: np.array([1 / self.shape[axis] ** 2])
+        )
+        return np.broadcast_to(found, shape).copy()
+
+    def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
+        if chosen is None:
+            return float(self.cell_variances(axes).max())
+        picked = dict(zip(axes, (list(each) for each in chosen), strict=True))
+        total = self._total(
+            axes,
+            lambda axis: np.array([self._covariance(axis)[np.ix_(picked[axis], picked[axis])].sum()]),
+            lambda axis: np.array([(len(picked[axis]) / self.shape[axis]) ** 2]),
+        )
+        return max(float(total.sum()), 0.0)
+
+    @cached_property
+    def table_variances(self) -> tuple[float, ...]:
+        return tuple(self._on_average(axes) for axes in self.tables)
+
+    def _on_average(self, axes: Axes) -> float:
+        def inside(axis: int) -> Floats:
+            if axis not in self.rows:
+                return np.array([1 - 1 / self.shape[axis]])
+            return np.array([(in_both(self.shape[axis]) * self._covariance(axis)).sum()])
+
+        def outside(axis: int) -> Floats:
+            together = in_both(self.shape[axis]).sum() if axis in self.rows else 1.0
+            return np.array([together / self.shape[axis] ** 2])
+
+        return float(self._total(axes, inside, outside).sum())

@@ -1,249 +1,344 @@
-"""Noisy tables from which all tables asked for are estimated together."""
+"""Sets of noisy tables: tables, or components of tables, are measured, and all asked for are estimated from them."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from math import inf, sqrt
-from typing import Any, Self
+from functools import cached_property
+from itertools import groupby, pairwise
+from math import sqrt
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from blowfish_privacy.domain import AT, Cell
-from blowfish_privacy.errors import PolicyError, QueryError, SpecError
-from blowfish_privacy.graphs.graph import SecretGraph, differing
-from blowfish_privacy.known_facts.facts import crosses
-from blowfish_privacy.mechanisms.mechanism import NO_NOISE, check_secret_size
-from blowfish_privacy.mechanisms.tables.components import Components, TablesError
-from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting, weighed
-from blowfish_privacy.mechanisms.tables.planning import WantedTables, best_design
-from blowfish_privacy.mechanisms.tables.ranges import RangeComponents, RangesError, rebalanced, with_rows
-from blowfish_privacy.mechanisms.tables.tables_mechanism import (
-    TablesMechanism,
-    check_ranges,
-    counting,
-    noisy_pieces,
-    read_blocks,
-    written_blocks,
+from blowfish_privacy.aggregates import Aggregates, AttributeSets
+from blowfish_privacy.domain import Cell
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
+from blowfish_privacy.mechanisms.tables.components import Components
+from blowfish_privacy.mechanisms.tables.designs import KINDS, chosen_blocks, chosen_components, row_kind, with_blocks
+from blowfish_privacy.mechanisms.tables.gaussian_rows import (
+    AxisRows,
+    ComponentForm,
+    MeasuredComponents,
+    RowsComponents,
+    component_squares,
 )
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
+from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting, weighed
+from blowfish_privacy.mechanisms.tables.ranges import RangeComponents, TablesError
+from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy
 from blowfish_privacy.privacy.loss import Loss
-from blowfish_privacy.privacy.sensitivity import sensitivity_by_class, sensitivity_of
+from blowfish_privacy.privacy.measure import RHO
+from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query, Tables
-from blowfish_privacy.queries.tables import MOST_CELLS, Block, Objective, TablesForm, View
+from blowfish_privacy.queries.tables import MOST_CELLS, Block, Objective, Reading, TablesForm
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import about, exact, rounded, rounded_up
-from blowfish_privacy.support.progress import task
 
-# Which tables are measured, and how precisely each: the planner's numbers made whole.
+# The tables that were measured, as a release document writes them, and as an engine counts them.
 
-_MOST_VALUES = 100_000
-_MANY = 1_000
-_BITS, _DIGITS = 20, 7
-"""The largest weight has so many bits; of each weight so many are kept, for few different scales."""
-
-
-def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tuple[tuple[Block, ...], float | None]:
-    """Choose the tables to measure for a set of tables, and their weights: 0 for those that are exact.
-
-    Beside them, the ratio of their typical error to one that no unbiased plan with Laplace noise is below, if known.
-    """
-    graph = policy.graph.project(asked.domain.names)
-    edges, _ = asked.broadest(graph)
-    tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
-    changed = tuple(frozenset(differing(asked.seen(x), asked.seen(y))) for x, y in edges)
-    if crosses(policy):
-        # Records that must move along may change anything.
-        changed = (frozenset(range(len(asked.shape))),)
-    blocks, ratio = _design(asked.shape, tables, objective, changed, policy.size == "unknown")
-    if asked.views:
-        measured = _on_one_level(asked, blocks)
-        free = [] if policy.size == "unknown" else _public(asked, frozenset[int]().union(*changed))
-        blocks, ratio = (*measured, *(block for block in free if block not in measured)), None
-    if asked.ranges:
-        # Known facts make several records move together, others of theirs too.
-        secret = frozenset(range(len(asked.shape))) if policy.known else frozenset[int]().union(*changed)
-        found = list(with_rows(asked, graph, blocks, secret, counted=policy.size == "known"))
-        form = asked.of(_whole_weights(found))
-        tables = [block.axes for block in asked.blocks]
-        times = rebalanced(form, tables, graph, objective, counted=policy.size == "known")
-        return _whole_weights([(block, block.weight * times.get(n, 1.0)) for n, block in enumerate(form.blocks)]), None
-    if policy.size == "known" and not policy.known:
-        blocks = _decimal(blocks, changed)
-    return blocks, ratio if alike(graph) and not policy.known else None
+_LARGEST_WEIGHT, _LARGEST_CHANGE = 2**40, 2**60
+_WRONG_FORM = "the document is damaged: a table that was measured has the wrong form."
+_MOST_VALUES = 1_000
+_MOST_TABLES = 1_000
 
 
-def _decimal(blocks: tuple[Block, ...], changed: Sequence[frozenset[int]]) -> tuple[Block, ...]:
-    """Let weights add up to a power of ten for the worst secret pair: then losses on all others are short decimals."""
-    before = _met(blocks, changed)
-    total = max(before, default=0)
-    whole = 10**6 if len(blocks) < _MANY else 10**9
-    if not total or any(0 < block.weight * whole < total for block in blocks):
-        return blocks
-    worst = changed[before.index(total)]
-    made = [replace(block, weight=block.weight * whole // total) for block in blocks]
-    first = next(number for number, block in enumerate(made) if block.weight and not worst.isdisjoint(block.axes))
-    # No pair loses more than the worst now, so none comes to lose more than the whole.
-    made[first] = replace(made[first], weight=made[first].weight + whole - max(_met(made, changed)))
-    return tuple(sorted(made, key=lambda block: -block.weight))
+def _check_ranges(asked: TablesForm) -> None:
+    """Refuse ranges where working out their error would take long."""
+    for axis in asked.ranges:
+        if asked.shape[axis] > _MOST_VALUES:
+            raise RefusalError(
+                f"ranges inside tables need an attribute of at most {_MOST_VALUES:,} values.",
+                hint="declare coarser bins, or ask for its cumulative counts on their own.",
+            )
+    if len(asked.blocks) > _MOST_TABLES:
+        raise RefusalError(
+            f"ranges are answered in sets of at most {_MOST_TABLES:,} tables.",
+            hint="ask for fewer tables, or for all attributes as they are.",
+        )
 
 
-def _met(blocks: Sequence[Block], changed: Sequence[frozenset[int]]) -> list[int]:
-    """Add up the weights of the tables that each set of attributes meets."""
-    alone: dict[int, int] = {}
-    for block in blocks:
-        for axis in block.axes:
-            alone[axis] = alone.get(axis, 0) + block.weight
-    return [
-        alone.get(next(iter(pair)), 0)
-        if len(pair) == 1
-        else sum(b.weight for b in blocks if not pair.isdisjoint(b.axes))
-        for pair in changed
-    ]
+def _counted_once(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Put neighbours of the same attributes together: they are counted once."""
+    return [list(several) for _, several in groupby(blocks, key=lambda block: block.axes)]
 
 
-def _whole_weights(found: Sequence[tuple[Block, float]]) -> tuple[Block, ...]:
-    """Make weights whole numbers, none that has noise 0, and put exact tables last."""
-    largest = max((weight for _, weight in found), default=0.0) or 1.0
-    found = sorted(found, key=lambda each: not each[1])
-    return tuple(replace(b, weight=max(_whole(weight / largest), 1) if weight else 0) for b, weight in found)
+def _written_blocks(form: TablesForm) -> list[Any]:
+    """Write the tables: what is counted, the signs, the weight, and the rows if some are read."""
+    names = form.names
+    written: list[Any] = []
+    for block in form.blocks:
+        entry = [[names[axis] for axis in block.counted], [names[axis] for axis in block.signs], block.weight]
+        rows = {names[axis]: [row_kind(reading), reading.spacing] for axis, reading in block.readings}
+        written.append([*entry, rows] if rows else entry)
+    return written
 
 
-def with_blocks(asked: TablesForm, policy: Policy) -> TablesForm:
-    """Look also at which block of an attribute a value is in, where no secret pair leaves its block."""
-    views = list(asked.views)
-    for axis, name in enumerate(asked.domain.names):
-        graph, size = policy.graph.project([name]), asked.domain.shape[axis]
-        # Under known facts records may leave a block together, though no secret pair does.
-        if policy.known or graph.connected or not graph.has_edges or size > _MOST_VALUES or axis in asked.ranges:
-            continue
-        labels = [graph.component((value,)) for value in range(size)]
-        numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-        view = View(f"{name}{AT}", axis, np.array([numbers[label] for label in labels]), named=False)
-        if _nested(view, [other for other in views if other.axis == axis]):
-            views.append(view)
-    return TablesForm(asked.domain, asked.blocks, tuple(views), asked.ranges)
-
-
-def _nested(view: View, others: Sequence[View]) -> bool:
-    """Say whether a view is another one than all others, and lies inside or around each of them."""
-    for other in others:
-        pairs = len(set(zip(view.positions.tolist(), other.positions.tolist(), strict=True)))
-        if pairs != max(view.size, other.size) or view.size == other.size:
-            return False
-    return True
-
-
-def _on_one_level(asked: TablesForm, blocks: Sequence[Block]) -> list[Block]:
-    """Let every table look at an attribute on its finest level there: they were planned as if levels were attributes.
-
-    Tables that are the same then are measured once, with the weight of both; signs, which tell of one level only, go.
-    """
-    levels = nesting(asked)
-    weights: dict[tuple[Axes, Axes], int] = {}
-    for block in blocks:
-        coarser = {level for axis in block.axes for level in levels.chain(axis)[:-1]}
-        kept = Block(tuple(axis for axis in block.axes if axis not in coarser), block.signs)
-        kept = kept if asked.fits(kept) else Block(kept.axes)
-        place = (kept.axes, kept.signs)
-        # What is exact is so for every table that looks at no more.
-        weights[place] = weights.get(place, 0) + block.weight
-    made = [Block(axes, signs, weight) for (axes, signs), weight in weights.items()]
-    return sorted(made, key=lambda block: -block.weight)
-
-
-def _public(asked: TablesForm, changed: frozenset[int]) -> list[Block]:
-    """List what the tables asked for have that no secret pair changes: each attribute on the finest level possible."""
-    levels = nesting(asked)
-    found: dict[frozenset[int], Block] = {}
-    for table in asked.blocks:
-        chains = ([level for level in levels.chain(axis) if level not in changed] for axis in table.axes)
-        axes = tuple(chain[-1] for chain in chains if chain)
-        if axes:
-            found.setdefault(frozenset(axes), Block(tuple(sorted(axes)), (), 0))
-    parts = {axes: {frozenset(part) for part in levels.parts(block.axes)} for axes, block in found.items()}
-    return [block for axes, block in found.items() if not any(axes in parts[other] for other in found if other != axes)]
-
-
-def alike(graph: SecretGraph) -> bool:
-    """Say whether values that a secret pair may change are all secret pairs: the bound holds only then."""
-    along = [graph.project([name]) for name in graph.domain]
-    free = all(each.complete or not each.has_edges for each in along)
-    return graph.complete or (free and graph.homogeneous and graph.one_at_a_time)
-
-
-@lru_cache(maxsize=8)
-def _design(
-    sizes: tuple[int, ...],
-    tables: tuple[tuple[int, ...], ...],
-    objective: Objective,
-    changed: tuple[frozenset[int], ...],
-    presence: bool,  # noqa: FBT001
-) -> tuple[tuple[Block, ...], float]:
-    """Plan once: another epsilon has the same tables and weights."""
-    with task("Planning the tables"):
-        design = best_design(WantedTables(sizes, tables, objective, changed, presence))
-    weights: list[float] = design.weights.tolist()
-    largest = max((weight for weight in weights if weight < inf), default=1.0)
+def _read_blocks(asked: TablesForm, written: Any) -> tuple[Block, ...]:
+    """Read what :func:`_written_blocks` writes."""
+    axes = {name: axis for axis, name in enumerate(asked.names)}
     blocks: list[Block] = []
-    for (axes, signs), weight in zip(design.measured, weights, strict=True):
-        counted = tuple(axis for axis in axes if axis not in signs)
-        # However little a table is worth, others may not tell what it does.
-        whole = max(_whole(weight / largest), 1) if weight < inf else 0
-        blocks.append(Block((*counted, *signs), signs, whole))
-    # Tables of one weight stand together, so that their noise is drawn together.
-    blocks.sort(key=lambda block: -block.weight)
-    # Attributes of one value tell nothing; of nothing else, only how many records there are.
-    return tuple(blocks) or (Block((), (), 0),), sqrt(design.objective / design.bound) if design.bound else 1.0
+    for counted, signs, weight, *rows in written:
+        if type(weight) is not int or not 0 <= weight < _LARGEST_WEIGHT:
+            raise SpecError("the document is damaged: the weight of a table is not a whole number.")
+        all_axes, sign_axes = tuple(axes[name] for name in (*counted, *signs)), tuple(axes[name] for name in signs)
+        readings = tuple(_reading(asked, axes[name], *row) for row_of in rows for name, row in row_of.items())
+        block = Block(all_axes, sign_axes, weight, readings)
+        if not asked.fits(block) or len(rows) > 1 or (readings and not weight):
+            raise SpecError(_WRONG_FORM)
+        blocks.append(block)
+    form = asked.of(tuple(blocks))
+    if sum(form.factor(block) * block.heaviest(form.shape) for block in blocks) >= _LARGEST_CHANGE:
+        raise SpecError(_WRONG_FORM)
+    return tuple(blocks)
 
 
-def _whole(share: float) -> int:
-    """Round a share of the largest weight to a whole number with few digits."""
-    number = round(share * 2**_BITS)
-    drop = max(number.bit_length() - _DIGITS, 0)
-    return round(number / 2**drop) * 2**drop
+def _reading(asked: TablesForm, axis: int, kind: str, spacing: Any) -> tuple[int, Reading]:
+    if kind not in KINDS or type(spacing) is not int or not 1 <= spacing < asked.shape[axis]:
+        raise SpecError(_WRONG_FORM)
+    return axis, KINDS[kind](spacing, Fraction(0))
 
 
-# How tables are estimated from those measured, and how wrong that is: with ranges, or without.
+# Adding noise to one table after the other, as many at a time as are drawn at once.
 
+_PIECE = 2**20
+"""So many values are drawn at once."""
+
+
+def _joined(tables: Iterable[Integers]) -> Iterator[Integers]:
+    held: list[Integers] = []
+    size = 0
+    for table in tables:
+        held.append(table.reshape(-1))
+        size += table.size
+        if size >= _PIECE:
+            yield np.concatenate(held)
+            held, size = [], 0
+    if held:
+        yield np.concatenate(held)
+
+
+_MANY_CELLS = 1_000_000
+_NOTHING = np.zeros(0, dtype=np.int64)
+_MOST_NAMED = 10
 _SMALLEST = 1e-60
+Measured = TypeVar("Measured", bound=TablesForm, covariant=True)
 
 
-def components_of(form: TablesForm, scales: tuple[Fraction, ...], asked: TablesForm, *, counted: bool) -> Components:
-    """Say how precisely the components of the tables asked for are known from those measured."""
-    # Noise of a tiny scale is almost always 0, but not exact.
-    by_scale = {scale: max(variance(scale), _SMALLEST) if scale else 0.0 for scale in set(scales)}
-    tables = tuple(block.axes for block in asked.blocks)
-    variances = tuple(by_scale[scale] for scale in scales)
-    levels = weighed(nesting(form), form.shape, form.blocks, variances)
-    known = (form.shape, form.blocks, variances, tables)
-    if asked.ranges:
-        return RangeComponents.of(*known, asked.ranges, counted=counted, nesting=levels)
-    return Components(*known, counted, levels)
+@dataclass(frozen=True, eq=False)
+class TablesMechanism(Mechanism, Generic[Measured]):
+    """Measures tables, or components of tables, from which all tables asked for are estimated."""
 
+    form: Measured
+    """What gets noise, each block with its weight; blocks of weight 0 are tables of exact counts."""
+    scale: Fraction
+    """What the law calls the scale of the noise, from which those of all blocks follow by their weights."""
+    asked: TablesForm
+    worst: bool
+    """Whether the error of the worst table is to be small, and not the mean."""
+    secret_size: bool = False
 
-def error_of(components: Components, scales: tuple[Fraction, ...], *, worst: bool) -> TablesError:
-    """Give the error of a cell, or of a range where such are asked for."""
-    if isinstance(components, RangeComponents):
-        return RangesError(components, scales, worst)
-    return TablesError(components, scales, worst)
+    noise: ClassVar[RowNoise]
+    gives = ("tables",)
+    drawn_in_pieces = True
+    proof = "docs/proofs/tables.md"
 
+    def __post_init__(self) -> None:
+        for scale in {*self.scales}:
+            self.noise.check(scale)
 
-def check_told(form: TablesForm, scales: tuple[Fraction, ...], asked: TablesForm, *, counted: bool) -> None:
-    """Refuse a document whose rows do not tell the ranges that were asked for."""
-    try:
-        _ = components_of(form, scales, asked, counted=counted).spread
-    except QueryError as error:
-        raise SpecError(f"the document is damaged: {error.message}") from None
+    @cached_property
+    def _kinds(self) -> list[tuple[int, int]]:
+        """The factor of each block, and how many times what is told it is: those of the same have the same noise."""
+        return [(self.form.factor(block), self.form.times(block)) for block in self.form.blocks]
+
+    @cached_property
+    def scales(self) -> tuple[Fraction, ...]:
+        """What the law calls the scale of the noise on each block; 0 where it is exact."""
+        known = {kind: self.form.scale_of(kind, self.scale) for kind in {*self._kinds}}
+        return tuple([known[kind] for kind in self._kinds])
+
+    @classmethod
+    def asked_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
+        """Bind a query of tables, or refuse it; beside it, what is to be small."""
+        if not isinstance(query, Tables):
+            raise QueryError(
+                f"{cls.name} answers sets of tables, not {query.keyword}.", hint='Tables([["age", "sex"]]).'
+            )
+        form = query.on(policy.domain)
+        if form.ranges:
+            _check_ranges(form)
+        return form, query.objective
+
+    def certify(self, policy: Policy) -> Certificate:
+        sensitivity = self._sensitivity(policy)
+        exact = tuple(Block(block.axes, block.signs) for block in self.exact_blocks)
+        if (exact and sensitivity_of(self.asked.of(exact), policy).value) or (sensitivity.value and not self.scale):
+            raise PolicyError(NO_NOISE)
+        changes = self.noise.by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
+        loss = Loss.of({pairs: self._lost(change) for pairs, change in changes.items()}, self.counted_in)
+        return self.certified(policy, loss, sensitivity, *sorted({*self.scales} - {0}))
+
+    def _sensitivity(self, policy: Policy) -> Sensitivity:
+        return self.noise.sensitivity(self.form, policy)
+
+    def loss(self, x: Cell, y: Cell) -> Fraction:
+        return self._lost(self.noise.moved(self.form, x, y))
+
+    def presence(self, x: Cell) -> Fraction:
+        return self._lost(self.noise.weighed(self.form, x))
+
+    def _lost(self, change: Fraction) -> Fraction:
+        """Return the loss on a change, which is not in units; where nothing needs noise, nothing is lost."""
+        return self.noise.lost(change / self.form.unit**self.noise.power, self.scale) if self.scale else Fraction(0)
+
+    @cached_property
+    def components(self) -> Components:
+        """How precisely the components of the tables asked for are known."""
+        # Noise of a tiny scale is almost always 0, but not exact.
+        spread = {
+            kind: max(self.noise.law.variance(scale), _SMALLEST) / kind[1] ** 2 if scale else 0.0
+            for kind, scale in {*zip(self._kinds, self.scales, strict=True)}
+        }
+        return self._told(tuple([spread[kind] for kind in self._kinds]), tuple(b.axes for b in self.asked.blocks))
+
+    @abstractmethod
+    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
+        """Work that out, given the variance of the noise in what each block tells."""
+
+    def expected_error(self) -> TablesError:
+        return TablesError(self.components, self.scales, self.worst, self.noise.law)
+
+    @property
+    def rows(self) -> int:
+        return self.form.outputs
+
+    def tables(self, query: Query) -> AttributeSets:
+        return [self.form.asked_of_data(blocks[0]) for blocks in _counted_once(self.form.blocks)]
+
+    def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
+        return np.concatenate([_NOTHING, *self.pieces(aggregates, source)])
+
+    def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
+        several = _counted_once(self.form.blocks)
+        tables = aggregates.tables([self.form.asked_of_data(blocks[0]) for blocks in several])
+
+        def answers() -> Iterator[Integers]:
+            for blocks, counts in zip(several, tables, strict=True):
+                for block in blocks:
+                    self._check_size(counts)
+                    yield self.form.of_data(block, counts)
+
+        return self._noisy(answers(), source)
+
+    def _noisy(self, tables: Iterable[Integers], source: BitSource) -> Iterator[Integers]:
+        """Add noise to the numbers of all blocks in turn, and hand them over end to end in pieces.
+
+        Neighbours of one scale are drawn at once: a new scale takes milliseconds to prepare.
+        """
+        for scale, neighbours in groupby(zip(self.scales, tables, strict=True), key=lambda table: table[0]):
+            for piece in _joined(table for _, table in neighbours):
+                if scale:
+                    piece += self.noise.draw(scale, len(piece), source)
+                yield piece
+
+    def _check_size(self, counts: Integers) -> None:
+        # Checked against the number of records alone, so that no error depends on anyone's values.
+        if int(counts.sum()) * self.form.most_added >= LARGEST_ANSWER:
+            raise DataError("the answers may be too large for 64-bit arithmetic.")
+
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
+        self._check_size(counts)
+        return np.concatenate([_NOTHING, *self._noisy(self.measured(self.form.answer(counts)), source)])
+
+    @cached_property
+    def places(self) -> tuple[slice, ...]:
+        """Where each block is among the noisy values."""
+        ends = np.cumsum([0, *self.form.sizes]).tolist()
+        return tuple(slice(*ends) for ends in pairwise(ends))
+
+    def measured(self, noisy: Integers) -> Iterator[Integers]:
+        """Cut the noisy values into tables."""
+        for block, place in zip(self.form.blocks, self.places, strict=True):
+            yield noisy[place].reshape(self.form.shape_of(block))
+
+    def fits(self, noisy: Integers) -> bool:
+        if not super().fits(noisy):
+            return False
+        exact = [noisy[place] for block, place in zip(self.form.blocks, self.places, strict=True) if not block.weight]
+        return all(int(table.min()) >= 0 for table in exact) and len({int(table.sum()) for table in exact}) < 2
+
+    def simulated_noise(self, source: SimulationSource) -> list[npt.NDArray[np.float64]]:
+        """Draw what noise alone makes of the tables asked for, axes ascending."""
+        empty = self.measured(np.zeros(self.form.outputs, dtype=np.int64))
+        noise = np.concatenate([_NOTHING, *self._noisy(empty, source)])
+        found = self.components.estimate(list(self.measured(noise)), None if self.secret_size else 0)
+        return [self.components.table(found, tuple(sorted(axes))) for axes in self.components.tables]
+
+    def parts(self) -> list[tuple[str, int, float]]:
+        names = self.form.names
+        titles = (" x ".join(names[axis] for axis in block.axes) for block in self.asked.blocks)
+        errors = map(sqrt, self.expected_error().by_table)
+        return list(zip(titles, self.asked.sizes, errors, strict=True))
+
+    @property
+    def notices(self) -> list[str]:
+        return self.notices_for("The number of records")
+
+    def notices_for(self, records: str, be: str = "will be") -> list[str]:
+        large = max(self.asked.sizes)
+        if large <= _MANY_CELLS:
+            return []
+        return [f"A table of {large:,} cells is large: in most cells there {be} nothing but noise."]
+
+    @property
+    def exact_blocks(self) -> list[Block]:
+        """The tables without noise."""
+        return [block for block in self.form.blocks if not block.weight]
+
+    def without_noise(self) -> str | None:
+        exact = self.exact_blocks
+        if not exact or len(exact) == len(self.form.blocks):
+            return None
+        titles = ["the table of " + " by ".join(self.form.title(axis) for axis in block.axes) for block in exact]
+        more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
+        return f"{'; '.join(titles[:_MOST_NAMED])}{more}"
+
+    def to_document(self) -> dict[str, Any]:
+        return {"name": self.name, self.noise.key: str(self.scale), "measured": _written_blocks(self.form)}
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        asked, objective = cls.asked_of(query, policy)
+        scale = exact(written.get(cls.noise.key), f"the noise {cls.noise.key}", error=SpecError)
+        if scale < 0:
+            raise SpecError(f"the document is damaged: the noise {cls.noise.key} is below 0.")
+        form = cls._form_of(asked, written)
+        if max(form.sizes, default=0) > MOST_CELLS:
+            raise SpecError("the document is damaged: a table that was measured is too large.")
+        made = cls(form, scale, asked, objective == "worst", policy.size == "unknown")
+        if asked.ranges or cls.counted_in is RHO:
+            try:
+                made.components.check()
+            except QueryError as error:
+                raise SpecError(f"the document is damaged: {error.message}") from None
+        return made
+
+    @classmethod
+    @abstractmethod
+    def _form_of(cls, asked: TablesForm, written: dict[str, Any]) -> Measured:
+        """Read what was measured."""
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals(TablesMechanism[TablesForm]):
-    """Adds discrete Laplace noise to the cells of some tables, each with a scale of its own.
+    """Adds discrete Laplace noise to the cells of some tables, each with a scale of its own: ``scale / weight``.
 
     Privacy: (epsilon, P)-Blowfish, epsilon the largest sum over the tables of 2 / scale that a secret pair changes.
     Sensitivity: of all tables together, each weighted by how precisely it is measured, by the worst secret pair.
@@ -253,32 +348,20 @@ class Marginals(TablesMechanism[TablesForm]):
     Proof: docs/proofs/tables.md
     """
 
-    form: TablesForm
-    """The tables that get noise, each with its weight; those of weight 0 are exact."""
-    scale: Fraction
-    """A table of weight w gets noise of scale ``scale / w``."""
-    asked: TablesForm
-    worst: bool
-    secret_size: bool = False
     ratio: float | None = None
     """How many times the error is that of a bound that no such plan is below, if it was just planned."""
 
     name = "marginals"
+    noise = LAPLACE_ROWS
 
-    def __post_init__(self) -> None:
-        for scale in {*self.scales} - {0}:
-            checked_scale(scale)
-
-    @cached_property
-    def scales(self) -> tuple[Fraction, ...]:
-        """The noise scale of each measured table; 0 where it is exact."""
-        factors = [self.form.factor(block) for block in self.form.blocks]
-        by_factor = {factor: self.scale / factor if factor else Fraction(0) for factor in {*factors}}
-        return tuple(by_factor[factor] for factor in factors)
+    @classmethod
+    def asked_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
+        form, objective = super().asked_of(query, policy)
+        return with_blocks(form, policy), objective
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        asked, objective = _asked(query, policy)
+        asked, objective = cls.asked_of(query, policy)
         blocks, ratio = chosen_blocks(asked, policy, objective)
         form = asked.of(blocks)
         sensitivity = sensitivity_of(form, policy)
@@ -289,31 +372,17 @@ class Marginals(TablesMechanism[TablesForm]):
             made.components.check()
         return made
 
-    def certify(self, policy: Policy) -> Certificate:
-        sensitivity = sensitivity_of(self.form, policy)
-        exact = self.exact_blocks
-        if sensitivity.value and not self.scale:
-            raise PolicyError(NO_NOISE)
-        if exact and sensitivity_of(self.form.of(counting(exact)), policy).value:
-            raise PolicyError(NO_NOISE)
-        changes = sensitivity_by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
-        loss = Loss.of({pairs: change / self.form.unit / self.scale for pairs, change in changes.items()})
-        return self.certified(policy, loss, sensitivity, *sorted({*self.scales} - {0}))
-
     def loss(self, x: Cell, y: Cell) -> Fraction:
+        # What a form says of a move is a bound where signs or rows may cancel.
         return self.form.net_change({x: 1, y: -1}) / self.scale if self.scale and x != y else Fraction(0)
 
-    def presence(self, x: Cell) -> Fraction:
-        return self.form.weight(x) / self.form.unit / self.scale if self.scale else Fraction(0)
-
-    def noisy(self, tables: Iterable[Integers], source: BitSource) -> Iterator[Integers]:
-        return noisy_pieces(discrete_laplace, self.scales, tables, source)
-
-    def told(self) -> Components:
-        return components_of(self.form, self.scales, self.asked, counted=not self.secret_size)
-
-    def expected_error(self) -> TablesError:
-        return error_of(self.components, self.scales, worst=self.worst)
+    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
+        form, counted = self.form, not self.secret_size
+        levels = weighed(nesting(form), form.shape, form.blocks, variances)
+        given = (form.shape, form.blocks, variances, tables)
+        if self.asked.ranges:
+            return RangeComponents.of(*given, self.asked.ranges, counted=counted, nesting=levels)
+        return Components(*given, counted, levels)
 
     def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
         said: list[str] = []
@@ -342,28 +411,131 @@ class Marginals(TablesMechanism[TablesForm]):
         free = f", and {exact:,} without secrets get{'s' * (exact == 1)} none" if exact else ""
         return f"{said}{free}; all tables asked for are estimated from these together, and agree."
 
-    def to_document(self) -> dict[str, Any]:
-        return {"name": self.name, "scale": str(self.scale), "measured": written_blocks(self.form)}
+    @classmethod
+    def _form_of(cls, asked: TablesForm, written: dict[str, Any]) -> TablesForm:
+        return asked.of(_read_blocks(asked, written["measured"]))
+
+
+_MOST_GAUSSIAN_VALUES = 256
+_WRONG_COMPONENT = "the document is damaged: a component that was measured has the wrong form."
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMarginals(TablesMechanism[ComponentForm]):
+    """Adds discrete Gaussian noise to the components of tables, each measured as precisely as the tables need it.
+
+    ``scale`` is the variance of the component of the largest weight, in records^2; one of weight w has ``largest / w``
+    times as much.
+
+    Privacy: (rho, P)-zero-concentrated Blowfish, rho the largest sum of change^2 / (2 variance) of a secret pair.
+    Sensitivity: of all components together, squared, each weighted by its precision, by the worst secret pair.
+    Error: in closed form for every cell and every sum of cells; where values are alike no Gaussian strategy has less.
+    Cost: time and memory linear in the cells of the components; the product of all attributes is never built.
+    Numerics: rows are whole numbers, noise is an exact integer; precisions are whole numbers of one scale.
+    Proof: docs/proofs/tables.md
+    """
+
+    best: tuple[Objective, float] | None = None
+    """What was to be small, and the squared error that no Gaussian strategy is below, if it was just planned."""
+
+    name = "gaussian-marginals"
+    counted_in = RHO
+    noise = GAUSSIAN_ROWS
 
     @classmethod
-    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        asked, objective = _asked(query, policy)
-        scale = exact(written.get("scale"), "the noise scale", error=SpecError)
-        if scale < 0:
-            raise SpecError("the document is damaged: the noise scale is below 0.")
-        form = asked.of(read_blocks(asked, written["measured"]))
-        if max(form.sizes, default=0) > MOST_CELLS:
-            raise SpecError("the document is damaged: a table that was measured is too large.")
-        made = cls(form, scale, asked, objective == "worst", policy.size == "unknown")
-        if asked.ranges:
-            check_told(form, made.scales, asked, counted=not made.secret_size)
+    def asked_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
+        form, objective = super().asked_of(query, policy)
+        if any(axis >= len(form.domain.shape) for block in form.blocks for axis in block.axes):
+            raise RefusalError(
+                "tables on coarser levels of an attribute get Laplace noise only.",
+                hint='ask for them with mechanism="marginals".',
+            )
+        large = [form.title(axis) for axis in form.ranges if form.shape[axis] > _MOST_GAUSSIAN_VALUES]
+        if large:
+            raise RefusalError(
+                f"ranges of {large[0]} get Laplace noise only: it has more than {_MOST_GAUSSIAN_VALUES} values.",
+                hint='declare coarser bins, or ask for them with mechanism="marginals".',
+            )
+        return TablesForm(form.domain, form.blocks, (), form.ranges), objective
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
+        asked, objective = cls.asked_of(query, policy)
+        form, bound = chosen_components(asked, policy, objective, records)
+        squares = component_squares(form, policy).value
+        best = (objective, bound * policy.rows_per_person**2 / float(2 * rho)) if bound and squares else None
+        made = cls(form, squares / (2 * rho), asked, objective == "worst", policy.size == "unknown", best)
+        check_secret_size(policy, form.most_added)
+        if records is not None and records * form.most_added >= LARGEST_ANSWER:
+            raise RefusalError(
+                f"components of {form.most_added:,} cells of {records:,} records are too large for 64-bit arithmetic.",
+                hint="ask for smaller tables, or declare coarser attributes.",
+            )
         return made
 
+    def _sensitivity(self, policy: Policy) -> Sensitivity:
+        return component_squares(self.form, policy)
 
-def _asked(query: Query, policy: Policy) -> tuple[TablesForm, Any]:
-    if not isinstance(query, Tables):
-        raise QueryError(f"marginals answers sets of tables, not {query.keyword}.", hint='Tables([["age", "sex"]]).')
-    form = query.on(policy.domain)
-    if form.ranges:
-        check_ranges(form)
-    return with_blocks(form, policy), query.objective
+    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> MeasuredComponents:
+        given, counted = (self.form.shape, self.form.blocks, variances, tables), not self.secret_size
+        if self.form.rows:
+            return RowsComponents(*given, counted, ranges=self.asked.ranges, rows=self.form.rows)
+        return MeasuredComponents(*given, counted, ranges=self.asked.ranges)
+
+    @cached_property
+    def gap(self) -> float | None:
+        """The share by which the squared error exceeds that of the best Gaussian strategy, if that is known."""
+        return self.components.objective(self.best[0]) / self.best[1] - 1 if self.best else None
+
+    def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
+        if not self.scale or self.gap is None:
+            return []
+        return [
+            "No unbiased linear estimate from Gaussian noise at this rho has a smaller squared error, but for a "
+            f"share of {max(self.gap, 0.0):.1e} (proved by duality)."
+        ]
+
+    def words(self) -> str:
+        weights = [block.weight for block in self.form.blocks if block.weight]
+        exact = len(self.form.blocks) - len(weights)
+        ends = [sqrt(self.scale * self.form.largest / each(weights or [1])) for each in (max, min)]
+        low, high = (rounded(Fraction(end)) for end in ends)
+        free = f", and {exact:,} table{'s' * (exact > 1)} without secrets get{'s' * (exact == 1)} none" if exact else ""
+        return (
+            f"{len(weights):,} components of tables, what each adds to the smaller ones, get Gaussian noise of "
+            f"standard deviation {low if low == high else f'{low} to {high}'}{free}; "
+            "all tables asked for are put together from these, and agree."
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        written = super().to_document()
+        if not self.form.rows:
+            return written
+        rows = {self.form.names[axis]: [rows.times, rows.matrix.tolist()] for axis, rows in self.form.rows.items()}
+        return {**written, "rows": rows}
+
+    @classmethod
+    def _form_of(cls, asked: TablesForm, written: dict[str, Any]) -> ComponentForm:
+        blocks = _read_blocks(asked, written["measured"])
+        rows = _read_rows(asked, written["rows"]) if asked.ranges else {}
+        form = ComponentForm(asked.domain, blocks, rows=rows)
+        plain = all(not block.signs and not block.readings for block in blocks)
+        ordered = all(block.axes == tuple(sorted(block.axes)) for block in blocks)
+        if not plain or not ordered or max(form.sizes, default=0) > MOST_CELLS:
+            raise SpecError(_WRONG_COMPONENT)
+        return form
+
+
+def _read_rows(asked: TablesForm, written: Any) -> dict[int, AxisRows]:
+    """Read the rows along each axis of which ranges are asked for."""
+    found: dict[int, AxisRows] = {}
+    for axis in (axis for axis in asked.ranges if asked.shape[axis] > 1):
+        times, rows = written[asked.names[axis]]
+        size = asked.shape[axis]
+        whole = [[number for number in row if type(number) is int and abs(number) < 2**40] for row in rows]
+        if type(times) is not int or not 1 <= times < 2**40 or [len(row) for row in whole] != [size] * size:
+            raise SpecError(_WRONG_COMPONENT)
+        found[axis] = AxisRows(np.array(whole, dtype=np.int64), times)
+        if not found[axis].tells:
+            raise SpecError("the document is damaged: rows do not tell the ranges asked for.")
+    return found

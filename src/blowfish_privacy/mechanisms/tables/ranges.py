@@ -1,9 +1,9 @@
-"""Ordered attributes of tables asked for as ranges: rows in place of values, and their errors."""
+"""Tables that were measured in rows along ordered attributes, of which ranges are asked for; how wrong tables are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import product
@@ -13,23 +13,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.graphs.graph import SecretGraph
-from blowfish_privacy.mechanisms.error import in_short
-from blowfish_privacy.mechanisms.ordered.level_choice import choose_levels
-from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
-from blowfish_privacy.mechanisms.tables.components import (
-    DRAWN,
-    LITTLE,
-    MOST_DRAWN,
-    Components,
-    Estimates,
-    TablesError,
-    beside,
-)
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, nesting
+from blowfish_privacy.mechanisms.error import checked_level, in_short, normal_width
+from blowfish_privacy.mechanisms.tables.components import Components, Estimates, Noise, beside
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting
 from blowfish_privacy.noise import SimulationSource, discrete_laplace
-from blowfish_privacy.queries.tables import Block, Objective, Reading, TablesForm, matrix
+from blowfish_privacy.noise.law import DISCRETE_LAPLACE, Law
+from blowfish_privacy.queries.tables import Block, Reading, matrix
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
 
@@ -199,8 +190,6 @@ class Member:
 class RangeComponents(Components):
     """Tables that were measured in rows are turned into plain ones, with noise that is correlated but known."""
 
-    ranges: frozenset[int] = frozenset()
-    """Axes of which ranges are asked for."""
     groups: tuple[Group, ...] = ()
 
     @classmethod
@@ -337,11 +326,13 @@ class RangeComponents(Components):
                         value = value * found[of[first].get(family), of[second].get(family)]
                     yield first, second, value
 
-    def noise_in(self, axes: Axes, weights: Sequence[Floats]) -> Iterator[tuple[int, float, Floats, int]]:
-        """Say what is in a weighted sum of cells, for each table that was measured.
+    def noise_in_worst(self, axes: Axes) -> Iterator[Noise]:
+        cells = self.cell_variances(axes)
+        worst = np.unravel_index(int(cells.argmax()), cells.shape)
+        yield from self.noise_in(axes, [np.eye(1, n, int(at))[0] for n, at in zip(cells.shape, worst, strict=True)])
 
-        That is its number, the variance of its noise, the factors of its numbers, and how often there is each factor.
-        """
+    def noise_in(self, axes: Axes, weights: Sequence[Floats]) -> Iterator[Noise]:
+        """Go through the noise in a weighted sum of cells, for each table that was measured."""
         for number, parts in self._parts_of(axes).items():
             for member in self._members(number):
                 outside = self._outside(member, axes)
@@ -357,7 +348,7 @@ class RangeComponents(Components):
                     factors = np.asarray(np.outer(factors, each), dtype=np.float64).reshape(-1)
                 many = prod(self.shape[axis] for axis in outside if axis not in member.readers)
                 if member.variance:
-                    yield member.number, member.variance, factors, many
+                    yield Noise(member.number, member.variance, factors, many)
 
     def _outside(self, member: Member, axes: Axes) -> list[int]:
         """List the axes along which a table that was measured is summed up for another."""
@@ -402,325 +393,123 @@ def _spread(reader: Floats, *, inside: bool) -> float:
 @lru_cache(maxsize=8)
 def in_both(size: int) -> Floats:
     """Return, for every two values, the share of ranges that both are in."""
-    places = np.arange(size)
-    lower, upper = np.minimum.outer(places, places), np.maximum.outer(places, places)
-    return (lower + 1) * (size - upper) / (size * (size + 1) / 2)
+    at = np.arange(size)
+    return 2 * (np.minimum.outer(at, at) + 1) * (size - np.maximum.outer(at, at)) / (size * (size + 1))
 
 
-# The error of sets of tables in which ranges are asked for.
+# The error of sets of tables, known before any data are read.
 
+_DRAWN, _MOST_DRAWN, _LITTLE = 40_000, 16, 0.002
+"""Noise of more cells than this is added up as normal, and so is what makes up little of the whole."""
 _RANGES = 40
 
 
 @dataclass(frozen=True, eq=False)
-class RangesError(TablesError):
-    """The error of a random range in a cell of the other attributes; of a cell, where a table has no ranges."""
+class TablesError:
+    """The error of the cells of several tables: the same for all cells of one, unless attributes have levels.
 
-    components: RangeComponents
+    Where ranges are asked for, that of a random range in a cell of the other attributes.
+    """
+
+    components: Components
+    scales: tuple[Fraction, ...]
+    """What the law calls the scale of the noise of each block that was measured."""
+    worst: bool
+    """Whether the error stated is that of the worst table, and not the mean over all cells."""
+    law: Law = DISCRETE_LAPLACE
+    unit: Fraction = Fraction(1)
+    precision: float = 0.0
 
     def __repr__(self) -> str:
         return in_short(self)
 
     @property
+    def distribution(self) -> str:
+        """How the law of the error was found; Gaussian draws, and sums of very many draws, are nearly normal."""
+        return "sums of discrete Laplace draws, simulated" if self._simulated else "normal, almost exactly"
+
+    @property
+    def _simulated(self) -> bool:
+        return self.law is DISCRETE_LAPLACE
+
+    @property
     def of(self) -> str:
-        return super().of.replace("a cell", "a random range in a cell", 1)
+        """What the error refers to."""
+        what = "a random range in a cell" if self.components.ranges else "a cell"
+        if len(self.components.tables) == 1:
+            return what
+        return f"{what} of the worst table" if self.worst else f"{what} of all tables"
+
+    def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
+        """Return the standard error of a cell of a table, or of the sum of the cells that are chosen."""
+        return sqrt(self.components.variance(axes, None if chosen is None else [list(subset) for subset in chosen]))
+
+    def standard_errors(self, axes: Axes) -> Floats:
+        """Return the standard error of every cell of a table."""
+        return np.sqrt(self.components.cell_variances(axes))
+
+    @property
+    def mse(self) -> float:
+        """The mean squared error."""
+        return self.components.objective("worst" if self.worst else "mean")
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return sqrt(self.mse)
+
+    @property
+    def by_table(self) -> tuple[float, ...]:
+        """The variance of a cell of each table, or of a random range in one."""
+        return self.components.table_variances
 
     def interval(self, level: Number = "0.95") -> float:
-        worst = max(range(len(self.by_table)), key=lambda number: self.by_table[number])
-        axes = self.components.tables[worst]
-        if self.components.ranges.isdisjoint(axes):
-            return self.interval_of(axes, level)
-        return self._quantile(self._sampled_ranges(axes), level)
+        """Return a bound on the error of a cell, or range, of the worst table that holds with this probability."""
+        number = max(range(len(self.by_table)), key=self.by_table.__getitem__)
+        axes = self.components.tables[number]
+        if not self._simulated and self.components.ranges:
+            return normal_width(checked_level(level)) * sqrt(self.by_table[number])
+        if isinstance(self.components, RangeComponents) and not self.components.ranges.isdisjoint(axes):
+            return float(np.quantile(self._sampled_ranges(self.components, axes), float(checked_level(level))))
+        return self.interval_of(axes, level)
 
-    def _sampled(self, axes: Axes) -> Floats:
-        """Draw errors of the worst cell."""
-        shape = self._shape(axes)
-        worst = np.unravel_index(int(self.components.cell_variances(axes).argmax()), shape)
+    def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
+        """Return a bound on the error of a cell of a table that holds with probability ``level``."""
+        share = checked_level(level)
+        if not self._simulated:
+            return normal_width(share) * self.standard_error(axes)
+        if not self.components.variance(axes):
+            return 0.0
         # Fixed bits, so that everyone computes the same error for the same noise scales.
-        weights = [np.eye(1, size, int(at))[0] for size, at in zip(shape, worst, strict=True)]
-        return self._errors(axes, weights, DRAWN, SimulationSource("tables"))
+        drawn = self._drawn(self.components.noise_in_worst(axes), _DRAWN, SimulationSource("tables"))
+        return float(np.quantile(drawn, float(share)))
 
-    def _sampled_ranges(self, axes: Axes) -> Floats:
+    def _sampled_ranges(self, components: RangeComponents, axes: Axes) -> Floats:
         """Draw errors of random ranges, in random cells of the other attributes."""
         generator, source = np.random.default_rng(17), SimulationSource("ranges")
         drawn: list[Floats] = []
         for _ in range(_RANGES):
             weights: list[Floats] = []
-            for axis, size in zip(axes, self._shape(axes), strict=True):
+            for axis in axes:
+                size = components.shape[axis]
                 cuts = sorted(generator.choice(size + 1, 2, replace=False).tolist())
                 one = int(generator.integers(size))
-                first, end = cuts if axis in self.components.ranges else (one, one + 1)
+                first, end = cuts if axis in components.ranges else (one, one + 1)
                 weights.append(((np.arange(size) >= first) & (np.arange(size) < end)).astype(np.float64))
-            drawn.append(self._errors(axes, weights, DRAWN // _RANGES, source))
+            drawn.append(self._drawn(components.noise_in(axes, weights), _DRAWN // _RANGES, source))
         return np.concatenate(drawn)
 
-    def _errors(self, axes: Axes, weights: Sequence[Floats], draws: int, source: SimulationSource) -> Floats:
+    def _drawn(self, found: Iterator[Noise], draws: int, source: SimulationSource) -> Floats:
         """Draw errors of a sum: noise that weighs much as it is, all that weighs little as one normal variable."""
-        noise = list(self.components.noise_in(axes, weights))
-        total = rest = sum(variance * many * float(factors @ factors) for _, variance, factors, many in noise)
+        noise = list(found)
+        total = rest = sum(each.variance * each.many * float(each.factors @ each.factors) for each in noise)
         drawn = np.zeros(draws)
-        for number, variance, factors, many in noise:
-            large = factors[variance * factors**2 > LITTLE * total] if many <= MOST_DRAWN else factors[:0]
+        for each in noise:
+            much = each.variance * each.factors**2 > _LITTLE * total
+            large = each.factors[much] if each.many <= _MOST_DRAWN else each.factors[:0]
             if len(large):
-                each = discrete_laplace(self.scales[number], (len(large), many, draws), source=source)
-                drawn += large @ each.sum(axis=1)
-                rest -= variance * many * float(large @ large)
+                errors = discrete_laplace(self.scales[each.number], (len(large), each.many, draws), source=source)
+                drawn += large @ errors.sum(axis=1)
+                rest -= each.variance * each.many * float(large @ large)
         normal = np.random.default_rng(17).standard_normal(draws)
         return np.abs(drawn + sqrt(max(rest, 0.0)) * normal)
-
-
-# Which rows are read along an attribute of which ranges are asked for, chosen from public numbers by expected error.
-#
-# Where all other attributes of its tables are public and the number of records is known, only moves along the attribute
-# itself cost anything: the levels are those of the smooth hierarchy, sums up to a value among them where moves are
-# short. Otherwise a record that changes another attribute changes all rows that it is in: hats, of which a record is in
-# as much as in a single value, and never sums.
-
-KINDS: dict[str, type[Level]] = {"hats": DifferenceLevel, "sums": CumulativeLevel}
-"""The rows that may be read, by their names in documents."""
-_COMPARED = 400
-"""For attributes of so many values spacings are compared; beyond, a rule is as good."""
-Strategy = tuple[tuple[Level, float], ...]
-"""Rows, and the weight of each if a plain table has weight 1; empty where values are counted as they are."""
-
-
-def row_kind(level: object) -> str:
-    """Name the rows that are read."""
-    return next(name for name, kind in KINDS.items() if isinstance(level, kind))
-
-
-def beside_public(size: int, reach: int) -> Strategy:
-    """Choose rows where a secret pair moves at most ``reach`` values along the attribute, and changes no other."""
-    levels = choose_levels(size, reach, Fraction(1), None)
-    if [(row_kind(level), level.spacing) for level in levels] == [("hats", 1)]:
-        return ()
-    # A plain table changes by 2, and these levels by 1.
-    return tuple((type(level)(level.spacing, Fraction(0)), float(2 * level.spacing / level.scale)) for level in levels)
-
-
-@lru_cache(maxsize=64)
-def beside_secrets(size: int) -> Strategy:
-    """Choose rows of which a record is in as much as in a single value."""
-    spacings = {max(2, round(factor * sqrt(size))) for factor in (1.1, 1.3, 1.5)} if size <= _COMPARED else set[int]()
-    spacings = spacings or {round(1.3 * sqrt(size))}
-    tried: list[Strategy] = [()]
-    for spacing, share in product(sorted(spacings), (0.5, 0.55)):
-        if spacing < size:
-            tried.append(((_level("hats", 1), share), (_level("hats", spacing), 1 - share)))
-    return min(tried, key=lambda strategy: _range_error(size, strategy))
-
-
-def _level(kind: str, spacing: int) -> Level:
-    return KINDS[kind](spacing, Fraction(0))
-
-
-def _range_error(size: int, strategy: Strategy) -> float:
-    """Return the variance of a random range, for noise of variance 1 on rows of weight 1."""
-    levels, shares = zip(*(strategy or ((_level("hats", 1), 1.0),)), strict=True)
-    readers = counts_from(size, levels, shares, False)  # noqa: FBT003
-    return sum(
-        (level.spacing / share) ** 2 * float(((in_both(size) @ reader) * reader).sum())
-        for level, share, reader in zip(levels, shares, readers, strict=True)
-    )
-
-
-def with_rows(
-    form: TablesForm, graph: SecretGraph, blocks: Sequence[Block], secret: frozenset[int], *, counted: bool
-) -> Iterator[tuple[Block, float]]:
-    """Let planned tables read rows along the axes asked for as ranges: every combination, each with its weight.
-
-    ``secret`` are the axes that a secret pair may change. Exact tables that the rows need beside them are added.
-    """
-    noisy = [block for block in blocks if block.weight]
-    strategies = {
-        axis: _strategy(form, graph, axis, [{*block.axes} - {axis} for block in noisy if axis in block.axes], secret)
-        if counted
-        else beside_secrets(form.shape[axis])
-        for axis in form.ranges
-    }
-    exact = {frozenset(block.axes) for block in blocks if not block.weight}
-    for block in blocks:
-        read = [axis for axis in block.counted if block.weight and strategies.get(axis)]
-        for chosen in product(*(strategies[axis] for axis in read)):
-            readings = tuple((axis, level) for axis, (level, _) in zip(read, chosen, strict=True))
-            weight = block.weight * prod(share for _, share in chosen)
-            yield Block(block.axes, block.signs, block.weight, readings), weight
-        for axis in read:
-            rest = frozenset(block.axes) - {axis}
-            if rest and counted and rest.isdisjoint(secret) and not any(rest <= other for other in exact):
-                exact.add(rest)
-                yield Block(tuple(sorted(rest)), (), 0), 0.0
-
-
-def _strategy(
-    form: TablesForm, graph: SecretGraph, axis: int, others: Sequence[set[int]], secret: frozenset[int]
-) -> Strategy:
-    """Choose the rows of one axis, given the other axes of every table that has noise and this one."""
-    if all(secret.isdisjoint(rest) for rest in others):
-        reach = graph.largest_move(form.domain.names[axis])
-        return beside_public(form.shape[axis], reach) if reach else ()
-    return beside_secrets(form.shape[axis])
-
-
-# Weights for tables that read rows: planned as if all attributes were counted, then balanced for what is asked.
-#
-# The planner knows neither what a random range is worth nor that a threshold makes rows cheaper. So the weights of its
-# tables are alternated once more as in :mod:`alternating`, each table with all its rows together, on the exact error of
-# ranges and the exact cost of every secret pair.
-
-_ROUNDS, _PATIENCE, _FILLING = 300, 30, 20
-_MOST_TABLES = 300
-"""Larger sets keep the weights of the planner."""
-Places: TypeAlias = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class GroupInformation:
-    """What groups of tables tell and cost, if all have weight 1; weights multiply the precision of a group's rows."""
-
-    groups: Places
-    """For each share of a group in a component, the group."""
-    components: Places
-    """And the component."""
-    precisions: Floats
-    tables: Places
-    """For each two shares of a group that are in one table, the table."""
-    pairs: tuple[Places, Places]
-    """And the two shares."""
-    spreads: Floats
-    """And the variance that they have in common."""
-    costs: Floats
-    """What each secret pair, in rows, loses in each group."""
-    importance: Floats | None
-    """How much each table counts; None if the worst does."""
-    many: int
-    """The number of tables."""
-
-    def errors(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the variance of each pair of shares, and of each table."""
-        told = self.precisions * weights[self.groups] ** 2
-        share = told / np.bincount(self.components, told)[self.components]
-        first, second = self.pairs
-        noise = self.spreads * share[first] * share[second] / weights[self.groups[first]] ** 2
-        return noise, np.asarray(np.bincount(self.tables, noise, minlength=self.many), dtype=np.float64)
-
-    def best(self) -> Floats:
-        """Alternate least squares, weights and prices, from equal weights."""
-        weights = np.ones(self.costs.shape[1]) / self.costs.sum(axis=1).max()
-        prices = np.ones(len(self.costs))
-        shares = np.ones(self.many) if self.importance is None else self.importance
-        found, least, since = weights, np.inf, 0
-        for _ in range(_ROUNDS):
-            noise, by_table = self.errors(weights)
-            value = float(by_table.max() if self.importance is None else by_table @ self.importance)
-            since = 0 if value < least * (1 - 1e-6) else since + 1
-            if value < least:
-                found, least = weights, value
-            if since > _PATIENCE:
-                break
-            if self.importance is None:
-                shares = np.maximum(shares * by_table / value, 1e-30)
-                shares = shares / shares.sum()
-            of = self.groups[self.pairs[0]]
-            slopes = np.maximum(np.bincount(of, shares[self.tables] * noise, minlength=len(weights)), 1e-30)
-            weights = np.cbrt(2 * weights**2 * slopes / (prices @ self.costs))
-            losses = self.costs @ weights
-            weights, prices = weights / losses.max(), np.maximum(prices * losses * losses.max() ** 3, 1e-200)
-        return self._used_up(found)
-
-    def _used_up(self, weights: Floats) -> Floats:
-        """Raise weights where all secret pairs that pay for them may still lose more: other tables gain for free."""
-        for _ in range(_FILLING):
-            left = np.where(self.costs > 0, 1 / np.maximum(self.costs @ weights, 1e-200)[:, None], np.inf).min(axis=0)
-            weights = weights * np.where(np.isfinite(left), left, 1.0)
-        return weights
-
-
-@dataclass(frozen=True)
-class _Case:
-    """All that the best weights depend on, to work them out once: another epsilon has the same."""
-
-    blocks: tuple[Block, ...]
-    tables: tuple[Axes, ...]
-    shape: tuple[int, ...]
-    levels: tuple[bytes, ...]
-    objective: Objective
-    counted: bool
-    costs: tuple[tuple[int, ...], ...]
-    """What each secret pair, in rows, loses in each block."""
-    form: TablesForm = field(compare=False)
-
-
-def rebalanced(
-    form: TablesForm, tables: Sequence[Axes], graph: SecretGraph, objective: Objective, *, counted: bool
-) -> Mapping[int, float]:
-    """Return, for each measured table with noise, by which factor its weight is to change."""
-    if len(tables) > _MOST_TABLES or not any(block.weight for block in form.blocks):
-        return {}
-    edges, _ = form.broadest(graph)
-    costs = [tuple(form.most(block, *edge) for block in form.blocks) for edge in edges]
-    if not counted:
-        costs.append(tuple(form.factor(block) * block.heaviest(form.shape) for block in form.blocks))
-    levels = tuple(view.positions.tobytes() for view in form.views)
-    return _best(_Case(form.blocks, tuple(tables), form.shape, levels, objective, counted, tuple(costs), form))
-
-
-@lru_cache(maxsize=8)
-def _best(case: _Case) -> Mapping[int, float]:
-    form = case.form
-    variances = tuple(2 / form.factor(block) ** 2 if block.weight else 0.0 for block in case.blocks)
-    components = RangeComponents.of(
-        *(case.shape, case.blocks, variances, case.tables, form.ranges), counted=case.counted, nesting=nesting(form)
-    )
-    told = [(table, *each) for table, axes in enumerate(case.tables) for each in components.told(axes)]
-    balance, noisy = _balance(components, case, told)
-    if not balance.costs.size or not balance.costs.any(axis=0).all():
-        return {}
-    return {
-        number: float(weight)
-        for group, weight in zip(noisy, balance.best(), strict=True)
-        for number in components.groups[group].numbers
-    }
-
-
-def _balance(
-    components: RangeComponents,
-    case: _Case,
-    told: Sequence[tuple[int, int, dict[Axes, float], list[tuple[Axes, Axes, float]]]],
-) -> tuple[GroupInformation, list[int]]:
-    """Work out what the groups with noise tell and cost, and list these."""
-    shares: dict[tuple[int, Axes], int] = {}
-    precisions: list[float] = []
-    entries: list[tuple[int, int, int, float]] = []
-    for table, number, precise, pairs in told:
-        for component, precision in precise.items():
-            if (number, component) not in shares:
-                shares[number, component] = len(shares)
-                precisions.append(precision)
-        entries += [(table, shares[number, a], shares[number, b], value) for a, b, value in pairs]
-    noisy = sorted({number for number, _ in shares})
-    place = {number: at for at, number in enumerate(noisy)}
-    known = {component: at for at, component in enumerate(dict.fromkeys(component for _, component in shares))}
-    tables, first, second = (np.array([entry[at] for entry in entries], dtype=np.int64) for at in range(3))
-    costs = [[sum(cost[n] for n in components.groups[group].numbers) for group in noisy] for cost in case.costs]
-    balance = GroupInformation(
-        np.array([place[number] for number, _ in shares]),
-        np.array([known[component] for _, component in shares]),
-        np.array(precisions),
-        tables,
-        (first, second),
-        np.array([value for *_, value in entries]),
-        np.array(costs, dtype=np.float64),
-        _importance(components, case.objective),
-        len(case.tables),
-    )
-    return balance, noisy
-
-
-def _importance(components: RangeComponents, objective: Objective) -> Floats | None:
-    """Return how much each table counts: its weight, for each of its cells."""
-    if objective == "worst":
-        return None
-    weights = np.array([1.0] * len(components.tables) if objective == "mean" else objective)
-    cells = np.array([np.prod([components.shape[axis] for axis in axes]) for axes in components.tables])
-    return weights * cells / cells.sum()

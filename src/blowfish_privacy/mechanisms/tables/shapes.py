@@ -179,7 +179,7 @@ class Along:
         return cls(1 - 1 / size, 1 / size**2, 1 - 1 / size, -1 / (size - 1) if size > 1 else 0.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class WantedTables:
     """What is asked for, and what is secret.
 
