@@ -81,9 +81,7 @@ def test_no_secret_pair_leaves_a_stretch(policy):
 
 
 def exact_rows(mechanism, counts, patch):
-    patch.setattr("blowfish_privacy.mechanisms.clusters.soft_grid.discrete_laplace", silent)
-    patch.setattr("blowfish_privacy.mechanisms.clusters.soft_mesh.discrete_laplace", silent)
-    patch.setattr("blowfish_privacy.mechanisms.clusters.soft_grid.discrete_laplace", silent)
+    patch.setattr("blowfish_privacy.mechanisms.clusters.synopsis.discrete_laplace", silent)
     return mechanism.draw(TableAggregates(mechanism.form.domain, counts), SystemSource())
 
 

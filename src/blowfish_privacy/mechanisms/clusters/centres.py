@@ -119,13 +119,8 @@ def _with_cells(points: Points, domain: Domain, cells: Integers, added: Integers
     """Add a point without weight in the middle of each of some cells."""
     if not len(added):
         return points, cells
-    along = np.unravel_index(added, domain.shape)
-    low, high = (
-        np.stack(
-            [to_values(a, at.astype(np.float64) + end) for a, at in zip(domain.attributes, along, strict=True)], axis=1
-        )
-        for end in (0, 1)
-    )
+    along = np.stack(np.unravel_index(added, domain.shape), axis=1).astype(np.float64)
+    low, high = to_values(domain, along), to_values(domain, along + 1)
     places = np.concatenate([points.places, (low + high) / 2])
     weights = np.concatenate([points.weights, np.zeros(len(added))])
     return Points(places, weights, np.concatenate([points.widths, high - low])), np.concatenate([cells, added])
@@ -159,17 +154,9 @@ class _Repeated:
 
 def typical_ratios(mechanism: Synopsis, k: int, records: int) -> dict[str, float]:
     """Return, for public shapes with about as many records, the private objective divided by the non-private one."""
-    times = -(-records // _MOST_POINTS)
-    many = max(records // times, k)
-    return {
-        name: _ratio(
-            mechanism,
-            np.minimum(places * mechanism.form.domain.shape, np.array(mechanism.form.domain.shape) - 1),
-            k,
-            times,
-        )
-        for name, places in _shapes(many, len(mechanism.form.domain.shape), k).items()
-    }
+    times, top = -(-records // _MOST_POINTS), np.array(mechanism.form.domain.shape)
+    shapes = _shapes(max(records // times, k), len(top), k)
+    return {name: _ratio(mechanism, np.minimum(at * top, top - 1), k, times) for name, at in shapes.items()}
 
 
 def _shapes(many: int, dimensions: int, k: int) -> dict[str, Floats]:
@@ -187,20 +174,11 @@ def _ratio(mechanism: Synopsis, places: Floats, k: int, times: int) -> float:
     aggregates = _Repeated(RecordAggregates(domain, tuple(positions.T)), times)
     noisy = mechanism.draw(aggregates, SimulationSource("clusters"))
     private = cluster(mechanism.points(noisy, times * len(positions)), k, seed=0, restarts=_TRIAL_RESTARTS).centers
-    values = _values(domain, positions)
-    plain = cluster(
-        Points(values, np.ones(len(values)), np.zeros_like(values)), k, seed=0, restarts=_TRIAL_RESTARTS
-    ).centers
+    values = to_values(domain, positions.astype(np.float64) + 0.5)
+    alone = Points(values, np.ones(len(values)), np.zeros_like(values))
+    plain = cluster(alone, k, seed=0, restarts=_TRIAL_RESTARTS).centers
     best = _objective(values, plain)
     return _objective(values, private) / best if best else 1.0
-
-
-def _values(domain: Domain, positions: Integers) -> Floats:
-    columns = [
-        to_values(attribute, positions[:, axis].astype(np.float64) + 0.5)
-        for axis, attribute in enumerate(domain.attributes)
-    ]
-    return np.stack(columns, axis=1)
 
 
 def _objective(values: Floats, centers: Floats) -> float:

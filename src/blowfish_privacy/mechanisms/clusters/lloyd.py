@@ -225,7 +225,6 @@ class NoisyLloyd(Synopsis):
 
     name = "lloyd"
     proof = "docs/proofs/lloyd.md"
-    independent_rows: ClassVar[bool] = False
     whole: ClassVar[bool] = False
     moves = "the clusters' sums of offsets"
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,9 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     choose_resolutions,
     even_resolutions,
     few_dimensions,
+    grid_points,
     largest_moves,
+    lattice_of,
     lattice_sensitivity,
     most_varied,
     project,
@@ -42,10 +44,11 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     to_points,
     whole_numbers,
     widths,
+    with_noise,
 )
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.noise import BitSource, checked_scale
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
@@ -152,14 +155,12 @@ class BlockGrids:
         return fine
 
     def _lattice(self, fine: list[list[int]]) -> Lattice:
-        axes: list[Axis] = []
-        for nodes_of_runs, each, resolution in zip(fine, self.blocks, self.resolutions, strict=True):
-            runs = tuple(
-                Run.centred(start, width, count, nodes)
-                for nodes, (start, width, count) in zip(nodes_of_runs, each, strict=True)
+        return Lattice(
+            tuple(
+                Axis(tuple(Run.centred(*run, nodes) for nodes, run in zip(many, each, strict=True)), resolution)
+                for many, each, resolution in zip(fine, self.blocks, self.resolutions, strict=True)
             )
-            axes.append(Axis(runs, resolution))
-        return Lattice(tuple(axes))
+        )
 
     def values(self, counts: Integers) -> int:
         """Return how many numbers a release has if its blocks have these counts."""
@@ -173,12 +174,11 @@ class BlockGrids:
             return counts
         sums = aggregates.lattice_sums(lattice)
         firsts = [
-            list(accumulate((_nodes(axis, run) for _, _, run in each), initial=0))
+            list(accumulate((axis.runs[run].nodes for _, _, run in each), initial=0))
             for axis, each in zip(lattice.axes, self.pieces, strict=True)
         ]
         rows = [self._block(sums, firsts, block) for block in grids]
-        noise = discrete_laplace(scale, sum(map(len, rows)), source=source)
-        return np.concatenate([counts, np.concatenate(rows) + noise])
+        return np.concatenate([counts, with_noise(np.concatenate(rows), scale, source)])
 
     def _block(self, sums: Integers, firsts: list[list[int]], block: BlockGrid) -> Integers:
         part = sums[tuple(slice(first[at], first[at + 1]) for first, at in zip(firsts, block.indices, strict=True))]
@@ -214,16 +214,10 @@ class BlockGrids:
 
     def _alone(self, counts: Integers, served: set[int]) -> tuple[list[Any], list[Any], list[Any]]:
         numbers = [number for number in np.flatnonzero(counts > 0).tolist() if number not in served]
-        places = (
-            np.stack(np.unravel_index(numbers, self.lattice.shape), axis=1)
-            if numbers
-            else np.zeros((0, len(self.blocks)), dtype=int)
-        )
-        starts = np.stack(
-            [np.array([s for s, _, _ in each])[places[:, axis]] for axis, each in enumerate(self.pieces)], axis=1
-        )
-        wide = np.stack(
-            [np.array([w for _, w, _ in each])[places[:, axis]] for axis, each in enumerate(self.pieces)], axis=1
+        places = np.unravel_index(np.array(numbers, dtype=np.int64), self.lattice.shape)
+        starts, wide = (
+            np.stack([np.array(each)[at, part] for each, at in zip(self.pieces, places, strict=True)], axis=1)
+            for part in (0, 1)
         )
         return [starts.astype(float)], [(starts + wide).astype(float)], [counts[numbers].astype(float)]
 
@@ -231,10 +225,6 @@ class BlockGrids:
 @lru_cache(maxsize=100_000)
 def _choose(count: int, strength: Fraction, box: tuple[Fraction, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     return choose_cells(count * strength, box, sizes)
-
-
-def _nodes(axis: Axis, run: int) -> int:
-    return axis.runs[run].nodes
 
 
 def coarsened(sums: Integers, axis: int, cells: int) -> Integers:
@@ -285,7 +275,6 @@ class SoftGrid(Synopsis):
 
     name = "soft-grid"
     proof = "docs/proofs/soft_grid.md"
-    independent_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.scale:
@@ -314,10 +303,10 @@ class SoftGrid(Synopsis):
         moves = largest_moves(graph)
 
         def ratio(cells: Any) -> Fraction:
-            return most_varied(Lattice(tuple(_axes(form, cells, (2**20,) * len(cells)))), graph, moves)
+            return most_varied(_grid(form, cells, (2**20,) * len(cells)), graph, moves)
 
         cells = choose_cells(many * amount, widths(form.domain.attributes), form.domain.shape, ratio)
-        strides = [axis.runs[0].step if axis.shared else 1 for axis in _axes(form, cells, (1,) * len(cells))]
+        strides = [axis.runs[0].step if axis.shared else 1 for axis in _grid(form, cells, (1,) * len(cells)).axes]
         resolutions = choose_resolutions(strides, many, amount)
         made = cls(form, cells, (), resolutions, Fraction(0))
         sensitivity = lattice_sensitivity(made.lattice, form.domain.names, policy)
@@ -326,7 +315,7 @@ class SoftGrid(Synopsis):
     @cached_property
     def lattice(self) -> Lattice:
         """The nodes of one grid over the whole domain."""
-        return Lattice(tuple(_axes(self.form, self.cells or (), self.resolutions)))
+        return _grid(self.form, self.cells or (), self.resolutions)
 
     @cached_property
     def grids(self) -> BlockGrids:
@@ -341,7 +330,7 @@ class SoftGrid(Synopsis):
     @property
     def unit(self) -> int:
         """The number of shares that a record is divided into."""
-        return int(np.prod([int(each) for each in self.resolutions], dtype=object))
+        return prod(self.resolutions)
 
     def certify(self, policy: Policy) -> Certificate:
         sensitivity = self._sensitivity(policy)
@@ -378,15 +367,12 @@ class SoftGrid(Synopsis):
             return self.grids.draw(aggregates, self.scale, source)
         sums = aggregates.lattice_sums(self.lattice).reshape(-1)
         check_size(sums)
-        return sums + discrete_laplace(self.scale, len(sums), source=source) if self.scale else sums
+        return with_noise(sums, self.scale, source)
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
         if self.cells is None:
             return self.grids.points(noisy, self.scale)
-        rows = project((noisy / self.unit)[:, None], np.array([float(records or 0)]))
-        noise = float(self.scale / self.unit)
-        lows, highs, weights = spread(self.cells, self.form.domain.shape, rows, noise, MOST_POINTS)
-        return to_points(self.form.domain, lows, highs, weights[:, 0])
+        return grid_points(self.form, self.cells, noisy, self.unit, self.scale, float(records or 0))
 
     def expected_error(self) -> ExpectedError:
         return ExpectedError(self.scale, Fraction(1, self.unit), "a cell of the grid")
@@ -439,11 +425,10 @@ class SoftGrid(Synopsis):
         return cls(form, cells, blocks, whole_numbers(written["resolutions"], form), scale)
 
 
-def _axes(form: HistogramForm, cells: Any, resolutions: Any) -> list[Axis]:
-    return [
-        Axis((Run.centred(0, size, 1, m),), resolution if m > 1 else 1)
-        for size, m, resolution in zip(form.domain.shape, cells, resolutions, strict=True)
-    ]
+def _grid(form: HistogramForm, cells: Sequence[int], resolutions: Sequence[int]) -> Lattice:
+    """Lay a grid over everything; along an axis of one cell no record is shared."""
+    runs = [Run.centred(0, size, 1, many) for size, many in zip(form.domain.shape, cells, strict=True)]
+    return lattice_of(runs, [each if many > 1 else 1 for each, many in zip(resolutions, cells, strict=True)])
 
 
 # A soft grid where the number of records is secret: it is measured first, and says how fine the grid may be.
@@ -474,7 +459,6 @@ class CountedGrid(Synopsis):
 
     name = "counted-grid"
     proof = "docs/proofs/counted_grid.md"
-    independent_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for scale in (self.scale, self.count_scale):
@@ -529,12 +513,8 @@ class CountedGrid(Synopsis):
 
     def lattice(self, cells: tuple[int, ...]) -> Lattice:
         """Lay the nodes of a grid with so many cells along every axis."""
-        return Lattice(
-            tuple(
-                Axis((Run.centred(0, size, 1, many),), resolution if size > 1 else 1)
-                for size, many, resolution in zip(self.form.domain.shape, cells, self.resolutions, strict=True)
-            )
-        )
+        runs = [Run.centred(0, size, 1, many) for size, many in zip(self.form.domain.shape, cells, strict=True)]
+        return lattice_of(runs, self.resolutions)
 
     @property
     def rows(self) -> int:
@@ -546,18 +526,14 @@ class CountedGrid(Synopsis):
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         alone = self.lattice((1,) * len(self.form.domain.names))
         counted = aggregates.lattice_sums(alone).reshape(-1) // alone.unit
-        count = counted + discrete_laplace(self.count_scale, 1, source=source) if self.count_scale else counted
+        count = with_noise(counted, self.count_scale, source)
         sums = aggregates.lattice_sums(self.lattice(self.cells(int(count[0])))).reshape(-1)
         check_size(sums)
-        nodes = sums + discrete_laplace(self.scale, len(sums), source=source) if self.scale else sums
-        return np.concatenate([count, nodes])
+        return np.concatenate([count, with_noise(sums, self.scale, source)])
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
         count = max(int(noisy[0]), 1)
-        rows = project((noisy[1:] / self.unit)[:, None], np.array([float(count)]))
-        noise = float(self.scale / self.unit)
-        lows, highs, weights = spread(self.cells(count), self.form.domain.shape, rows, noise, MOST_POINTS)
-        return to_points(self.form.domain, lows, highs, weights[:, 0])
+        return grid_points(self.form, self.cells(count), noisy[1:], self.unit, self.scale, float(count))
 
     def expected_error(self) -> ExpectedError:
         return ExpectedError(self.scale, Fraction(1, self.unit), "a cell of the grid")

@@ -9,12 +9,12 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import log
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
+from blowfish_privacy.aggregates import Aggregates, Lattice, Run
 from blowfish_privacy.aggregates.lattice import MOST_NODES
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
@@ -36,6 +36,7 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     keep_largest,
     kron,
     largest_moves,
+    lattice_of,
     lattice_sensitivity,
     most_varied,
     project,
@@ -43,10 +44,11 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     stretches,
     to_points,
     whole_numbers,
+    with_noise,
 )
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.noise import BitSource, checked_scale
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
@@ -391,16 +393,12 @@ class MeshLevel:
 
 def centred_lattice(form: HistogramForm, depth: int, resolutions: Sequence[int]) -> Lattice:
     """Lay nodes in the middles of the cells, for the first look."""
-    return _lattice([Run.centred(0, size, 1, 2**depth) for size in form.domain.shape], resolutions)
+    return lattice_of([Run.centred(0, size, 1, 2**depth) for size in form.domain.shape], resolutions)
 
 
 def cornered_lattice(form: HistogramForm, depth: int, resolutions: Sequence[int]) -> Lattice:
     """Lay nodes on the corners of the cells, for a mesh."""
-    return _lattice([Run.cornered(size, 2**depth) for size in form.domain.shape], resolutions)
-
-
-def _lattice(runs: Sequence[Run], resolutions: Sequence[int]) -> Lattice:
-    return Lattice(tuple(Axis((run,), resolution) for run, resolution in zip(runs, resolutions, strict=True)))
+    return lattice_of([Run.cornered(size, 2**depth) for size in form.domain.shape], resolutions)
 
 
 def deepest(form: HistogramForm) -> int:
@@ -443,7 +441,6 @@ class SoftMesh(Synopsis):
 
     name = "soft-mesh"
     proof = "docs/proofs/soft_mesh.md"
-    independent_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for level in (self.first, *self.levels):
@@ -538,12 +535,11 @@ class SoftMesh(Synopsis):
         sums = aggregates.lattice_sums(lattice).reshape(-1)
         check_size(sums)
         records = int(sums.sum()) // lattice.unit
-        look = sums + discrete_laplace(self.first.scale, len(sums), source=source) if self.first.scale else sums
+        look = with_noise(sums, self.first.scale, source)
         with task("Choosing a mesh"):
             mesh, level = self.choose(look, records)
         nodes = mesh.restrict(aggregates.lattice_sums(self._lattices[level.depth]))
-        rows = nodes + discrete_laplace(level.scale, len(nodes), source=source) if level.scale else nodes
-        return np.concatenate([look, [mesh.depth, len(mesh.code)], mesh.code, rows])
+        return np.concatenate([look, [mesh.depth, len(mesh.code)], mesh.code, with_noise(nodes, level.scale, source)])
 
     def choose(self, look: npt.NDArray[np.int64], records: int) -> tuple[Mesh, MeshLevel]:
         """Choose a mesh of every possible depth from the noisy first look, and keep the most promising one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -14,20 +14,20 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Aggregates, AttributeSets, Axis, Lattice, TableAggregates
+from blowfish_privacy.aggregates import Aggregates, AttributeSets, Axis, Lattice, Run, TableAggregates
 from blowfish_privacy.aggregates.lattice import MOST_NODES
 from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Numeric
 from blowfish_privacy.errors import DataError, QueryError, RefusalError, SpecError, brief
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, MOST_SECRET_RECORDS, Mechanism
-from blowfish_privacy.noise import BitSource
+from blowfish_privacy.noise import BitSource, discrete_laplace
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm, clusters_asked
 from blowfish_privacy.queries.query import Pattern
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.arrays import Floats, Integers
 
 # Stretches of an attribute that no secret pair leaves, few enough for one expression.
 
@@ -131,11 +131,9 @@ def blocks_pay(domain: Domain, blocks: Sequence[Sequence[Equal]], signal: Fracti
     if prod(counts) < _FEWEST_BLOCKS ** len(counts) and list(inside) != sizes:
         return False
     over = choose_cells(signal, box, domain.shape)
-    return _spread(parts, inside) <= _spread(box, over)
-
-
-def _spread(box: Sequence[Fraction], cells: Sequence[int]) -> Fraction:
-    return sum(((width / many) ** 2 for width, many in zip(box, cells, strict=True)), Fraction(0))
+    sides = (zip(parts, inside, strict=True), zip(box, over, strict=True))
+    in_blocks, in_one = (sum(((width / many) ** 2 for width, many in each), Fraction(0)) for each in sides)
+    return in_blocks <= in_one
 
 
 def choose_resolutions(steps: Sequence[int], records: int, amount: Fraction) -> tuple[int, ...]:
@@ -328,12 +326,9 @@ def _slope(axis: Axis) -> Fraction:
 def _linear(lattice: Lattice, graph: SecretGraph, moves: Sequence[int]) -> Fraction:
     """Bound sum TV_j by sum |move_j| slope_j over the secret moves, and a share for rounding."""
     moving = [axis for axis, move in zip(lattice.axes, moves, strict=True) if axis.shared and move]
-    rounding = sum((Fraction(1, axis.resolution) for axis in moving if not _is_exact(axis)), Fraction(0))
+    rough = [axis for axis in moving if any(axis.resolution % run.step for run in axis.runs)]
+    rounding = sum((Fraction(1, axis.resolution) for axis in rough), Fraction(0))
     return rounding + graph.longest_move([_slope(axis) if axis.shared else 0 for axis in lattice.axes])
-
-
-def _is_exact(axis: Axis) -> bool:
-    return all(axis.resolution % run.step == 0 for run in axis.runs)
 
 
 def _candidates(lattice: Lattice, graph: SecretGraph) -> Iterator[Edge]:
@@ -377,6 +372,7 @@ class Synopsis(Mechanism):
 
     form: HistogramForm
     gives = ("clusters",)
+    independent_rows: ClassVar[bool] = False
     whole: ClassVar[bool] = True
     """Whether the points show where all records lie, rather than only the centres asked for."""
 
@@ -435,6 +431,16 @@ def check_size(sums: npt.NDArray[np.int64]) -> None:
         raise DataError("the sums may be too large for 64-bit arithmetic.", hint="make a new plan for these data.")
 
 
+def with_noise(sums: Integers, scale: Fraction, source: BitSource) -> Integers:
+    """Add noise to a row of sums; a scale of 0 stands for none."""
+    return sums + discrete_laplace(scale, len(sums), source=source) if scale else sums
+
+
+def lattice_of(runs: Iterable[Run], resolutions: Iterable[int]) -> Lattice:
+    """Lay one run of nodes along each axis."""
+    return Lattice(tuple(Axis((run,), resolution) for run, resolution in zip(runs, resolutions, strict=True)))
+
+
 def whole_numbers(written: Any, form: HistogramForm) -> tuple[int, ...]:
     """Read one positive whole number for each axis."""
     if len(written) != len(form.domain.names) or any(type(each) is not int or each < 1 for each in written):
@@ -442,28 +448,25 @@ def whole_numbers(written: Any, form: HistogramForm) -> tuple[int, ...]:
     return tuple(written)
 
 
-def to_values(attribute: Attribute, edges: Floats) -> Floats:
-    """Turn coordinates in positions, with 0 at the lower edge of the first position, into values."""
-    if isinstance(attribute, Binned):
-        return np.interp(edges, np.arange(attribute.size + 1), [float(bound) for bound in attribute.bounds])
-    if not isinstance(attribute, Numeric):
-        raise QueryError("categories have no coordinates.")
-    return float(attribute.lowest) + (edges - 0.5) * float(attribute.spacing)
+def to_values(domain: Domain, places: Floats) -> Floats:
+    """Turn rows of coordinates in positions, with 0 at the lower edge of the first position, into values."""
+    columns: list[Floats] = []
+    for attribute, column in zip(domain.attributes, places.T, strict=True):
+        if isinstance(attribute, Binned):
+            edges = [float(bound) for bound in attribute.bounds]
+            columns.append(np.interp(column, np.arange(attribute.size + 1), edges))
+        elif isinstance(attribute, Numeric):
+            columns.append(float(attribute.lowest) + (column - 0.5) * float(attribute.spacing))
+        else:
+            raise QueryError("categories have no coordinates.")
+    return np.stack(columns, axis=1)
 
 
 def to_points(domain: Domain, lows: Floats, highs: Floats, weights: Floats) -> Points:
     """Make points of cells given by their lower and upper ends in positions; empty cells are left out."""
     kept = weights > 0
-    ends = [
-        np.stack([to_values(attribute, end[kept, axis]) for axis, attribute in enumerate(domain.attributes)], axis=1)
-        for end in (lows, highs)
-    ]
-    return Points((ends[0] + ends[1]) / 2, weights[kept], ends[1] - ends[0])
-
-
-def mesh_grid(axes: Sequence[Floats]) -> Floats:
-    """List all combinations, the last axis fastest."""
-    return np.stack([each.reshape(-1) for each in np.meshgrid(*axes, indexing="ij")], axis=1)
+    low, high = to_values(domain, lows[kept]), to_values(domain, highs[kept])
+    return Points((low + high) / 2, weights[kept], high - low)
 
 
 def finest(cells: Sequence[int], sizes: Sequence[int], most: float) -> tuple[int, ...]:
@@ -481,6 +484,18 @@ def spread(
     """Estimate the weights of finer cells of a box; return their lower and upper ends in positions, and weights."""
     parts = finest(cells, sizes, most)
     matrix = kron([hats(m, (np.arange(many) + 0.5) / many) for m, many in zip(cells, parts, strict=True)])
-    weights = deconvolve(matrix, rows, scale)
     edges = [np.arange(many + 1) * size / many for many, size in zip(parts, sizes, strict=True)]
-    return mesh_grid([each[:-1] for each in edges]), mesh_grid([each[1:] for each in edges]), weights
+    lows, highs = (
+        np.stack([each.reshape(-1) for each in np.meshgrid(*axes, indexing="ij")], axis=1)
+        for axes in ([each[:-1] for each in edges], [each[1:] for each in edges])
+    )
+    return lows, highs, deconvolve(matrix, rows, scale)
+
+
+def grid_points(
+    form: HistogramForm, cells: Sequence[int], noisy: Integers, unit: int, scale: Fraction, total: float
+) -> Points:
+    """Estimate where records lie from the noisy nodes of one grid over everything, which count in units."""
+    rows = project((noisy / unit)[:, None], np.array([total]))
+    lows, highs, weights = spread(cells, form.domain.shape, rows, float(scale / unit), MOST_POINTS)
+    return to_points(form.domain, lows, highs, weights[:, 0])
