@@ -164,45 +164,41 @@ class Aggregates(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TableAggregates:
-    """Aggregates of a table of counts in memory: for simulations on public data, and for tests."""
+class _Held(Aggregates):
+    """Aggregates of what is in memory."""
 
     domain: Domain
+
+    def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
+        return [*self.tables([self.domain.names] if sets is None else sets)]
+
+
+@dataclass(frozen=True, eq=False)
+class TableAggregates(_Held):
+    """Aggregates of a table of counts in memory: for simulations on public data, and for tests."""
+
     table: Integers
     """The number of records of every cell of the domain."""
 
-    def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
-        """Sum the table down to each set."""
-        return [*self.tables([self.domain.names] if sets is None else sets)]
-
     def tables(self, sets: AttributeSets) -> Iterator[Integers]:
-        """Sum the table down to one set after the other."""
         wanted = checked_sets(self.domain, sets)
         return (summed(self.table, self.domain, names) for names in wanted)
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
-        """Contract the table with the lattice, one axis after the other."""
         return lattice.contract(self.table)
 
     def assignments(self, assignment: Assignment) -> Integers:
-        """Assign the cells that hold records."""
         filled = np.nonzero(self.table)
         return assignment.sums(filled, self.table[filled])
 
 
 @dataclass(frozen=True, eq=False)
-class RecordAggregates:
+class RecordAggregates(_Held):
     """Aggregates of records in memory, given as positions along every attribute of a domain."""
 
-    domain: Domain
     positions: Sequence[Integers]
 
-    def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
-        """Count the records of each set."""
-        return [*self.tables([self.domain.names] if sets is None else sets)]
-
     def tables(self, sets: AttributeSets) -> Iterator[Integers]:
-        """Count the records of one set after the other."""
         wanted = checked_sets(self.domain, sets)
         # Without attributes, the number of records is left to count, which any one attribute tells.
         seen = self.domain.project(involved(self.domain, wanted) or self.domain.names[:1])
@@ -214,9 +210,7 @@ class RecordAggregates:
         return positions if view is None else view[positions]
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
-        """Share the records between the nodes."""
         return lattice.sums(self.positions)
 
     def assignments(self, assignment: Assignment) -> Integers:
-        """Assign the records."""
         return assignment.sums(self.positions)

@@ -6,6 +6,7 @@ from blowfish_privacy.queries.ordered import Cumulative, Median, Quantiles, Rang
 from blowfish_privacy.queries.query import ALL_RECORDS, Asked, LinearForm, Query, Selected, Selection
 from blowfish_privacy.queries.synthetic import Synthetic
 from blowfish_privacy.queries.tables import Tables
+from blowfish_privacy.queries.weights import Weighted
 
 __all__ = [
     "ALL_RECORDS",
@@ -26,4 +27,5 @@ __all__ = [
     "Sum",
     "Synthetic",
     "Tables",
+    "Weighted",
 ]

@@ -42,11 +42,6 @@ class Histogram(Query):
     def on(self, domain: Domain) -> HistogramForm:
         return HistogramForm(self.own_domain(domain))
 
-    def weighted(self, weight: str) -> Query:
-        from blowfish_privacy.queries.weights import WeightedHistogram
-
-        return WeightedHistogram(self, weight)
-
     def says(self) -> str:
         return f"How many records have each {named(self.attributes)}"
 

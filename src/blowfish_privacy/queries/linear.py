@@ -16,7 +16,15 @@ from annotated_types import Len
 from blowfish_privacy.domain import Cell, Domain, Numeric, quoted
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.graphs.graph import MOST_PAIRS, Edge, SecretGraph, among_all, steepest_of
-from blowfish_privacy.queries.query import MOST_NUMBERS, LinearForm, Pattern, Query, checked_attribute, named
+from blowfish_privacy.queries.query import (
+    MOST_NUMBERS,
+    LinearForm,
+    OfAttribute,
+    Pattern,
+    Query,
+    checked_attribute,
+    named,
+)
 from blowfish_privacy.support.exact import exact, plain
 from blowfish_privacy.support.file_forms import Exact, Form, Name, Wanted
 from blowfish_privacy.support.progress import task
@@ -24,9 +32,7 @@ from blowfish_privacy.support.progress import task
 # What a record adds to the outputs of a linear query: exact numbers, as whole multiples of one unit.
 
 _LARGEST = 2**40
-
 _OFTEN = 20_000
-
 """Values between two reports of how far a function is tabulated."""
 
 
@@ -96,15 +102,12 @@ def _check_digits(number: Fraction | int, denominator: int) -> None:
 
 
 _MOST_SIGNS = 10
-
 _AT_ONCE, _EDGES = 4_000_000, 20_000
-
 """Numbers, and edges, that are looked at together."""
 
 Found = TypeVar("Found")
 
 _EXAMPLE = "linear: {attributes: [zone], rows: [[0, 1], [1, 0]]}"
-
 _ATTRIBUTES: TypeAlias = Annotated[list[str], Len(1), Wanted("a list of attributes", "write attributes: [zone].")]
 
 _ROWS: TypeAlias = Annotated[
@@ -273,20 +276,14 @@ class LinearMatrix(LinearForm):
 
 
 @dataclass(frozen=True)
-class Sum(Query):
+class Sum(OfAttribute):
     """The sum of an attribute over all records: ``Sum("hours")``."""
-
-    attribute: str
-    attributes: tuple[str, ...] = field(init=False)
 
     keyword = "sum"
     file_form = Form({"sum": Name}, {"weight": Name}, example="{sum: hours}")
     result = "number"
     error_of = "the sum"
     changed = "the sum"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
 
     def on(self, domain: Domain) -> SumForm:
         projected = self.own_domain(domain)
@@ -295,24 +292,12 @@ class Sum(Query):
             raise QueryError(f"{self.attribute} does not have numbers to add up.", hint=attribute.instead_of_sums)
         return SumForm(projected, attribute, attribute.unit)
 
-    def weighted(self, weight: str) -> Query:
-        from blowfish_privacy.queries.weights import WeightedSum
-
-        return WeightedSum(self, weight)
-
     @property
     def measured_in(self) -> str:
         return f"units of {self.attribute}"
 
     def says(self) -> str:
         return f"The {self.keyword} of {quoted(self.attribute)}"
-
-    def to_file(self, domain: Domain) -> dict[str, Any]:
-        return {self.keyword: self.attribute}
-
-    @classmethod
-    def from_file(cls, entry: Mapping[str, Any]) -> Sum:
-        return cls(entry[cls.keyword])
 
 
 @dataclass(frozen=True)
@@ -325,11 +310,6 @@ class Mean(Sum):
     error_of = "the mean"
     divided = True
     of_some = True
-
-    def weighted(self, weight: str) -> Query:
-        from blowfish_privacy.queries.weights import WeightedMean
-
-        return WeightedMean(self, weight)
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,14 @@ from annotated_types import Len
 from blowfish_privacy.domain import Cell, Domain, choice_to_file, quoted
 from blowfish_privacy.errors import DomainError, QueryError, brief
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
-from blowfish_privacy.queries.query import CountingForm, Pattern, Query, checked_attribute
+from blowfish_privacy.queries.query import CountingForm, OfAttribute, Pattern, Query
 from blowfish_privacy.support.exact import exact, plain, show
 from blowfish_privacy.support.file_forms import EXACT_SCHEMA, Exact, Form, InSchema, Name, Value, Wanted
 
 
 @dataclass(frozen=True)
-class Cumulative(Query):
+class Cumulative(OfAttribute):
     """The cumulative histogram of an ordered attribute: ``Cumulative("capital_loss")``."""
-
-    attribute: str
-    attributes: tuple[str, ...] = field(init=False)
 
     keyword = "cumulative"
     file_form = Form({"cumulative": Name}, example="{cumulative: wage}")
@@ -34,9 +31,6 @@ class Cumulative(Query):
     error_of = "a cumulative count"
     changed = "the numbers of records at or below each value"
     counts_records = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
 
     def on(self, domain: Domain) -> CumulativeForm:
         projected = self.own_domain(domain)
@@ -48,15 +42,7 @@ class Cumulative(Query):
         return f"How many records are at or below each {quoted(self.attribute)}: its ranges, quantiles and shares"
 
     def labels(self, domain: Domain) -> list[str]:
-        attribute = domain[self.attribute]
-        return attribute.texts()
-
-    def to_file(self, domain: Domain) -> dict[str, Any]:
-        return {"cumulative": self.attribute}
-
-    @classmethod
-    def from_file(cls, entry: Mapping[str, Any]) -> Cumulative:
-        return cls(entry["cumulative"])
+        return domain[self.attribute].texts()
 
 
 @dataclass(frozen=True)
@@ -144,11 +130,11 @@ class Quantiles(Cumulative):
         return f"The {many} {shares} of {name}, from how many records are at or below each of its values"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        return {"quantiles": self.attribute, "at": [plain(share) for share in self.shares]}
+        return {**super().to_file(domain), "at": [plain(share) for share in self.shares]}
 
     @classmethod
-    def from_file(cls, entry: Mapping[str, Any]) -> Quantiles:
-        return cls(entry["quantiles"], entry["at"]) if "at" in entry else cls(entry["quantiles"])
+    def from_file(cls, entry: Mapping[str, Any]) -> Query:
+        return cls(entry["quantiles"], entry["at"]) if "at" in entry else super().from_file(entry)
 
 
 # The median of an ordered attribute.
@@ -169,10 +155,6 @@ class Median(Quantiles):
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         return {"median": self.attribute}
-
-    @classmethod
-    def from_file(cls, entry: Mapping[str, Any]) -> Median:
-        return cls(entry["median"])
 
 
 # Counts of ranges of an ordered attribute, answered from its cumulative histogram.
@@ -224,7 +206,7 @@ class Ranges(Cumulative):
         return f"How many records fall into ranges of {name}, from how many are at or below each of its values"
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
-        return {"ranges": self.attribute, "of": [choice_to_file(ends)["range"] for ends in self.of]}
+        return {**super().to_file(domain), "of": [choice_to_file(ends)["range"] for ends in self.of]}
 
     @classmethod
     def from_file(cls, entry: Mapping[str, Any]) -> Ranges:

@@ -8,7 +8,7 @@ number of ``unit``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -263,8 +263,14 @@ class Query(ABC):
         query: Query = kind_of(Query.kinds, entry).from_file(entry)
         return query.weighted(entry["weight"]) if "weight" in entry else query
 
+    weighted_kinds: ClassVar[dict[type[Query], Callable[[Any, str], Query]]] = {}
+    """What asks the same of weighted records, by the kind of query."""
+
     def weighted(self, weight: str) -> Query:
         """Count every record as often as an attribute says: ``Histogram("age").weighted("w")``."""
+        for kind in type(self).__mro__:
+            if kind in Query.weighted_kinds:
+                return Query.weighted_kinds[kind](self, weight)
         raise QueryError(f"a {self.noun} cannot be weighted.", hint=WEIGHABLE)
 
     @property
@@ -295,6 +301,24 @@ class Query(ABC):
             return domain.project(self.attributes)
         except DomainError as error:
             raise QueryError(error.message, hint=error.hint) from None
+
+
+@dataclass(frozen=True)
+class OfAttribute(Query):
+    """A query of one attribute, which a policy file names after the keyword."""
+
+    attribute: str
+    attributes: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", (checked_attribute(self.attribute),))
+
+    def to_file(self, domain: Domain) -> dict[str, Any]:
+        return {self.keyword: self.attribute}
+
+    @classmethod
+    def from_file(cls, entry: Mapping[str, Any]) -> Query:
+        return cls(entry[cls.keyword])
 
 
 class Pattern(Enum):

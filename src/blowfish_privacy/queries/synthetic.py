@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from annotated_types import Interval, Len
 
-from blowfish_privacy.domain import CHOICE_FORM, Attribute, Domain, Subset, choice_from_file, choice_to_file, read_box
+from blowfish_privacy.domain import CHOICE_FORM, Domain, Subset, choice_from_file, choice_to_file, read_box
 from blowfish_privacy.errors import QueryError, brief, brief_name, nearest
 from blowfish_privacy.queries.query import Query, checked_attribute, named
 from blowfish_privacy.queries.tables import Block, TablesForm
@@ -38,10 +38,6 @@ class TwoValues:
 
     written: list[Any]
 
-    def read(self, attribute: Attribute) -> Any:
-        """Read them as values of an attribute."""
-        return choice_from_file(attribute, self.written)
-
 
 def checked_impossible(impossible: object) -> tuple[Condition, ...]:
     """Return the conditions, or refuse them."""
@@ -65,12 +61,8 @@ def checked_impossible(impossible: object) -> tuple[Condition, ...]:
     return tuple({checked_attribute(name): chosen for name, chosen in each.items()} for each in impossible)
 
 
-def conditions_from_file(written: Sequence[Mapping[str, Any]]) -> list[Condition]:
-    """Read the conditions of a file; what two values in a list mean is left to the domain."""
-    return [{name: _from_file(chosen) for name, chosen in condition.items()} for condition in written]
-
-
 def _from_file(chosen: Any) -> Any:
+    """Read a choice of a file; what two values in a list mean is left to the domain."""
     if isinstance(chosen, Mapping):
         kind, values = next(iter(chosen.items()))
         return tuple(values) if kind == "range" else [tuple(v) if isinstance(v, list) else v for v in values]
@@ -81,23 +73,13 @@ def _from_file(chosen: Any) -> Any:
     return [tuple(part) if isinstance(part, list) else part for part in chosen]
 
 
-def conditions_to_file(conditions: Sequence[Condition], own: Domain) -> list[dict[str, Any]]:
-    """Write conditions such that they mean the same whatever the domain."""
-    return [
-        {name: choice_to_file(chosen) for name, chosen in _read(condition, own).items()} for condition in conditions
-    ]
-
-
 def _read(condition: Condition, own: Domain) -> dict[str, Any]:
     """Say what two values in a list mean; names that the domain does not have are left to the next check."""
-    return {
-        name: chosen.read(own[name])
-        if isinstance(chosen, TwoValues) and own.resolves(name)
-        else chosen.written
-        if isinstance(chosen, TwoValues)
-        else chosen
-        for name, chosen in condition.items()
-    }
+    read = dict(condition)
+    for name, chosen in condition.items():
+        if isinstance(chosen, TwoValues):
+            read[name] = choice_from_file(own[name], chosen.written) if own.resolves(name) else chosen.written
+    return read
 
 
 def boxes_of(conditions: Sequence[Condition], own: Domain) -> tuple[dict[int, Subset], ...]:
@@ -264,7 +246,9 @@ class Synthetic(Query):
         tables = self.workload if isinstance(self.workload, int) else [list(names) for names in self.workload]
         written: dict[str, Any] = {"synthetic": list(self.attributes), "workload": tables}
         if self.impossible:
-            written["impossible"] = conditions_to_file(self.impossible, self.own_domain(domain))
+            own = self.own_domain(domain)
+            read = (_read(condition, own) for condition in self.impossible)
+            written["impossible"] = [{name: choice_to_file(v) for name, v in each.items()} for each in read]
         return {**written, "keep": list(self.keep)} if self.keep else written
 
     @classmethod
@@ -273,7 +257,9 @@ class Synthetic(Query):
         return cls(
             entry["synthetic"],
             entry.get("workload"),
-            impossible=conditions_from_file(entry["impossible"]) if "impossible" in entry else None,
+            impossible=[{name: _from_file(chosen) for name, chosen in each.items()} for each in entry["impossible"]]
+            if "impossible" in entry
+            else None,
             keep=[keep] if isinstance(keep, str) else keep,
         )
 

@@ -56,15 +56,6 @@ def matrix(reading: Reading, size: int) -> Integers:
     return np.stack([reading.answer(unit) for unit in np.eye(size, dtype=np.int64)], axis=1)
 
 
-def read_along(counts: Integers, at: int, reading: Reading) -> Integers:
-    """Turn the counts of a table into rows, along one of its axes."""
-    size = counts.shape[at]
-    rows = matrix(reading, size)
-    if np.array_equal(rows, np.eye(size)):
-        return counts
-    return np.moveaxis(np.tensordot(rows, counts, axes=(1, at)), 0, at)
-
-
 # The tables of a set, each by the axes that it has and by what is counted or read along them.
 
 
@@ -137,7 +128,9 @@ class Block:
         if self.readings and int(counts.sum()) * self.heaviest(shape) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
         for axis, reading in self.readings:
-            counts = read_along(counts, self.axes.index(axis), reading)
+            rows, at = matrix(reading, shape[axis]), self.axes.index(axis)
+            if not np.array_equal(rows, np.eye(shape[axis])):
+                counts = np.moveaxis(np.tensordot(rows, counts, axes=(1, at)), 0, at)
         for _ in self.signs:
             counts = counts[..., 0] - counts[..., 1]
         return counts
@@ -169,8 +162,6 @@ class Block:
 
 
 # Several tables of counts as one linear form: what a record adds to each of them.
-
-__all__ = ["Block", "TablesForm", "View"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,6 +399,16 @@ def _moved(edge: Edge, axis: int, move: tuple[int, int]) -> Edge:
     """Let an edge move between two positions along an axis."""
     x, y = ((*end[:axis], position, *end[axis + 1 :]) for end, position in zip(edge, move, strict=True))
     return x, y
+
+
+_MOST_NAMED = 10
+
+
+def listed_tables(tables: Sequence[Sequence[str]]) -> str:
+    """Name tables in a sentence by the titles of their attributes, the first ten of them."""
+    titles = ["the table of " + " by ".join(titles) for titles in tables]
+    more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
+    return f"{'; '.join(titles[:_MOST_NAMED])}{more}"
 
 
 # How a table of a set names its attributes, some of them as ranges: ``[sex, {attribute: age, as: ranges}]``.

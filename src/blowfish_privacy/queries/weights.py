@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -109,10 +109,6 @@ class WeightedForm(LinearForm):
             return largest[0], False
         return max(listed, key=lambda edge: change(*edge), default=None), True
 
-    def weighed(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Add up the weights of the records of each cell of the other attributes, in units."""
-        return exactly(counts.reshape(-1, self.weights.size), self.weights)
-
 
 def exactly(counts: npt.NDArray[Any], numbers: Numbers) -> npt.NDArray[Any]:
     """Multiply counts, the last axis of which is that of some numbers, with these numbers, and add up; in units."""
@@ -160,7 +156,7 @@ class WeightedCells(WeightedForm):
         return tuple(size - 1 for size in self.domain.shape)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        return self.weighed(counts)
+        return exactly(counts.reshape(-1, self.weights.size), self.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +190,9 @@ class WeightedValues(WeightedForm):
             edge = graph.widest_edge(name)
             if edge is not None and len(differing(*edge)) == 1:
                 # Where the longest move is not at an end of the range, but the other attribute is.
-                yield from (_held(edge, 1 - axis, end) for end in (0, self.domain.shape[1 - axis] - 1))
+                for end in (0, self.domain.shape[1 - axis] - 1):
+                    x, y = ((cell[0], end) if axis == 0 else (end, cell[1]) for cell in edge)
+                    yield x, y
 
     def heaviest(self) -> Cell:
         last = self.weights.size - 1
@@ -214,12 +212,6 @@ def _moves(graph: SecretGraph, name: str) -> list[tuple[int, int]]:
     return [*dict.fromkeys([(0, 0), (last, last), *apart, *((b, a) for a, b in apart)])]
 
 
-def _held(edge: Edge, axis: int, position: int) -> Edge:
-    """Return an edge with one position of both ends replaced."""
-    first, second = (tuple(position if at == axis else p for at, p in enumerate(cell)) for cell in edge)
-    return first, second
-
-
 @dataclass(frozen=True, repr=False)
 class Weighted(Query):
     """A query of some attributes, and the attribute that says how many a record stands for, which comes last."""
@@ -229,8 +221,10 @@ class Weighted(Query):
     weight: str
     attributes: tuple[str, ...] = field(init=False)
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Register nothing: in a file it goes by the keyword of the query without weights, which reads it."""
+    def __init_subclass__(cls, of: type[Query], **options: Any) -> None:
+        """Register for a kind of query; in a file it goes by the keyword of that one, which reads it."""
+        cls.keyword, cls.result = of.keyword, of.result
+        Query.weighted_kinds[of] = cls
 
     def __post_init__(self) -> None:
         weight = checked_attribute(self.weight)
@@ -266,9 +260,10 @@ class Weighted(Query):
     def to_file(self, domain: Domain) -> dict[str, Any]:
         return {**self.plain.to_file(domain), "weight": self.weight}
 
-    def weights(self, domain: Domain) -> Numbers:
-        """Return the declared weights, or say why the attribute has none."""
-        attribute = self.own_domain(domain)[self.weight]
+    def bound(self, domain: Domain) -> tuple[Domain, Numbers]:
+        """Return the domain of the query's attributes and the declared weights, or say why they do not fit."""
+        own = self.own_domain(domain)
+        attribute = own[self.weight]
         if not isinstance(attribute, Numeric):
             raise QueryError(
                 f"{self.weight} does not have numbers to weight records with.",
@@ -279,32 +274,25 @@ class Weighted(Query):
             raise QueryError(
                 f"the weight {self.weight} may be below zero.", hint="declare a range of weights from 0 or above."
             )
-        return weights
-
-    def _weighed(self, domain: Domain) -> Domain:
-        """Return the domain of the query's attributes, or refuse one with too many cells to count."""
-        own = self.own_domain(domain)
         if own.size > WEIGHTED_CELLS:
             raise QueryError(
                 f"a weighted query counts the records of every value and weight: {own.size:,} cells are too many.",
                 hint=f"declare a coarser step of {self.weight}, or ask for fewer attributes "
                 f"(at most {WEIGHTED_CELLS:,} cells).",
             )
-        return own
+        return own, weights
 
 
 @dataclass(frozen=True, repr=False)
-class WeightedHistogram(Weighted):
+class WeightedHistogram(Weighted, of=Histogram):
     """The sum of the weights of the records in every cell: ``Histogram("age", "sex").weighted("w")``."""
 
-    keyword = Histogram.keyword
-    result = Histogram.result
     error_of = "a weighted cell"
     changed = "the weighted counts"
 
     def on(self, domain: Domain) -> WeightedCells:
-        weights = self.weights(domain)
-        return WeightedCells(domain=self._weighed(domain), unit=weights.unit, weights=weights)
+        own, weights = self.bound(domain)
+        return WeightedCells(domain=own, unit=weights.unit, weights=weights)
 
     def says(self) -> str:
         return f"The sum of {quoted(self.weight)} of the records with each {named(self.plain.attributes)}"
@@ -315,24 +303,18 @@ class WeightedHistogram(Weighted):
 
 
 @dataclass(frozen=True, repr=False)
-class WeightedSum(Weighted):
+class WeightedSum(Weighted, of=Sum):
     """The sum of an attribute times the weight: ``Sum("wage").weighted("w")``."""
 
     plain: Sum
 
-    keyword = Sum.keyword
-    result = Sum.result
     error_of = "the weighted sum"
     changed = "the weighted sum"
 
     def on(self, domain: Domain) -> WeightedValues:
-        values, weights = self._values(domain), self.weights(domain)
-        unit = values.unit * weights.unit
-        return WeightedValues(domain=self._weighed(domain), unit=unit, weights=weights, values=values)
-
-    def _values(self, domain: Domain) -> Numbers:
-        """Return the declared numbers of the attribute, which the query without weights checks."""
-        return Numbers.of(self.plain.on(domain).attribute)
+        values = Numbers.of(self.plain.on(domain).attribute)
+        own, weights = self.bound(domain)
+        return WeightedValues(domain=own, unit=values.unit * weights.unit, weights=weights, values=values)
 
     def says(self) -> str:
         return f"The sum of {quoted(self.plain.attribute)} times {quoted(self.weight)}"
@@ -343,11 +325,9 @@ class WeightedSum(Weighted):
 
 
 @dataclass(frozen=True, repr=False)
-class WeightedMean(WeightedSum):
+class WeightedMean(WeightedSum, of=Mean):
     """The weighted sum of an attribute divided by the sum of the weights: ``Mean("wage").weighted("w")``."""
 
-    keyword = Mean.keyword
-    result = Mean.result
     error_of = "the weighted mean"
     changed = "sum of weights and weighted sum of offsets together"
     divisor_measured = True
@@ -355,18 +335,13 @@ class WeightedMean(WeightedSum):
     needs_records = True
 
     def on(self, domain: Domain) -> WeightedValues:
-        values, weights = self._values(domain), self.weights(domain)
+        form = super().on(domain)
+        values = form.values
         # Both outputs are whole multiples of half the unit of the values, which need not be a whole number itself.
         up, down = values.unit.as_integer_ratio()
         middle = Fraction(values[0] + values[values.size - 1], 2)
-        return WeightedValues(
-            domain=self._weighed(domain),
-            unit=weights.unit / (2 * down),
-            weights=weights,
-            values=values,
-            factors=(2 * up, 2 * down),
-            origin=middle,
-        )
+        unit = form.weights.unit / (2 * down)
+        return replace(form, unit=unit, factors=(2 * up, 2 * down), origin=middle)
 
     def says(self) -> str:
         return f"The mean of {quoted(self.plain.attribute)}, weighted by {quoted(self.weight)}"

@@ -162,6 +162,23 @@ def _numbered(axes: Integers, attributes: int) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
+class Member:
+    """One of the tables that tell a table together."""
+
+    block: Block
+    number: int
+    """Among all tables that were measured."""
+    variance: float
+    readers: dict[int, Floats]
+
+
+Along: TypeAlias = Callable[["Member", int, int | None], Floats]
+"""The factors of noisy rows along an axis, one column each, given a table and the component's level there."""
+Paired: TypeAlias = Callable[[int, Floats, Floats], Floats]
+"""What two components have in common along an axis, given the factors of both."""
+
+
+@dataclass(frozen=True, eq=False)
 class Components:
     """How precisely each component of some tables is known from noisy ones."""
 
@@ -400,35 +417,78 @@ class Components:
         return found
 
     def _of_sum(self, axes: Axes, chosen: Sequence[Sequence[int]]) -> float:
-        """Return the variance of a sum of chosen cells, where axes are nested."""
-        weights = [
-            np.bincount(each, minlength=self.shape[axis]).astype(np.float64)
-            for axis, each in zip(axes, chosen, strict=True)
-        ]
-        total = 0.0
+        """Return the variance of a sum of chosen cells."""
+        weights = {axis: np.bincount(c, minlength=self.shape[axis]) for axis, c in zip(axes, chosen, strict=True)}
+
+        def along(member: Member, axis: int, level: int | None) -> Floats:
+            return self._response(member, axis, level, weights[axis].astype(np.float64))[None]
+
+        return max(float(self._total(axes, along, lambda _, first, second: np.asarray((first * second).sum()))), 0.0)
+
+    def _members(self, number: int) -> Iterator[Member]:
+        """List the tables that were measured for a table."""
+        yield Member(self.blocks[number], number, self.variances[number], {})
+
+    def _total(self, axes: Axes, along: Along, paired: Paired) -> Floats:
+        """Sum the variance over all measured tables and pairs of components that each has a share in."""
+        total = np.zeros(())
         for number, parts in self._parts_of(axes).items():
-            block = self.blocks[number]
-            levels = {self.nesting.family(axis): axis for axis in block.counted}
-            inside = {self.nesting.family(axis) for axis in axes}
-            others = prod(self.shape[axis] for axis in block.counted if self.nesting.family(axis) not in inside)
-            responses: list[list[Floats]] = []
-            for component, share in parts:
-                of = {self.nesting.family(level): level for level in component}
-                vectors = [
-                    np.array([(each[0] - each[1]) / 2])
-                    if axis in block.signs
-                    else self.nesting.response(
-                        each, axis, of.get(self.nesting.family(axis)), levels.get(self.nesting.family(axis)), self.shape
-                    )
-                    for axis, each in zip(axes, weights, strict=True)
-                ]
-                responses.append([share * vectors[0], *vectors[1:]])
-            for first, second in product(responses, repeat=2):
-                both = prod(float(a @ b) for a, b in zip(first, second, strict=True))
-                total += self.variances[number] * others * both
-        return max(total, 0.0)
+            shares = dict(parts)
+            for first, second, both in self._pairs(number, list(shares), axes, along, paired):
+                total = total + shares[first] * shares[second] * both
+        return total
+
+    def _pairs(
+        self, number: int, components: Sequence[Axes], axes: Axes, along: Along, paired: Paired
+    ) -> Iterator[tuple[Axes, Axes, Floats]]:
+        """Go through what the noise of a group puts into every two components together."""
+        of = {each: {self.nesting.family(level): level for level in each} for each in components}
+        for member in self._members(number):
+            if member.variance:
+                common: list[dict[tuple[int | None, int | None], Floats]] = []
+                for axis in axes:
+                    levels = {found.get(self.nesting.family(axis)) for found in of.values()}
+                    factors = {level: along(member, axis, level) for level in levels}
+                    both = product(levels, repeat=2)
+                    common.append({(a, b): paired(axis, factors[a], factors[b]) for a, b in both})
+                noise = member.variance * self._others(member, axes)
+                for first, second in product(components, repeat=2):
+                    value = np.asarray(noise)
+                    for axis, found in zip(axes, common, strict=True):
+                        family = self.nesting.family(axis)
+                        value = value * found[of[first].get(family), of[second].get(family)]
+                    yield first, second, value
+
+    def _outside(self, member: Member, axes: Axes) -> list[int]:
+        """List the axes along which a table that was measured is summed up for another."""
+        inside = {self.nesting.family(axis) for axis in axes}
+        return [axis for axis in member.block.counted if self.nesting.family(axis) not in inside]
+
+    def _others(self, member: Member, axes: Axes) -> float:
+        """Return how much noise is added up over the attributes that a table does not have."""
+        outside = self._outside(member, axes)
+        readers = member.readers
+        return prod(spread_of(readers[axis], inside=False) if axis in readers else self.shape[axis] for axis in outside)
+
+    def _response(self, member: Member, axis: int, level: int | None, weights: Floats) -> Floats:
+        """Return the factor of each noisy row in a weighted sum over the values of an axis, for a component."""
+        if axis in member.block.signs:
+            return np.array([(weights[0] - weights[1]) / 2])
+        plain = self.nesting.response(weights, axis, level, self._measured_level(member, axis), self.shape)
+        return plain @ member.readers[axis] if axis in member.readers else plain
+
+    def _measured_level(self, member: Member, axis: int) -> int | None:
+        levels = {self.nesting.family(other): other for other in member.block.counted}
+        return levels.get(self.nesting.family(axis))
 
 
 def beside(values: Floats, at: int, axes: int) -> Floats:
     """Lay values along one of several axes."""
     return values.reshape([-1 if other == at else 1 for other in range(axes)])
+
+
+def spread_of(reader: Floats, *, inside: bool) -> float:
+    """Return how much the noise of rows adds up to: in one value less the mean, or in the sum over all."""
+    if inside:
+        return float(((reader - reader.mean(axis=0)) ** 2).sum()) / max(len(reader) - 1, 1)
+    return float((reader.sum(axis=0) ** 2).sum())

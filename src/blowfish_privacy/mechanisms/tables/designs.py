@@ -398,38 +398,29 @@ def _best(case: _Case) -> Mapping[int, float]:
     components = RangeComponents.of(
         *(case.shape, case.blocks, variances, case.tables, form.ranges), counted=case.counted, nesting=nesting(form)
     )
-    told = [(table, *each) for table, axes in enumerate(case.tables) for each in components.told(axes)]
-    balance, noisy = _balance(components, case, told)
-    if not balance.costs.size or not balance.costs.any(axis=0).all():
-        return {}
-    return {
-        number: float(weight)
-        for group, weight in zip(noisy, balance.best(), strict=True)
-        for number in components.groups[group].numbers
-    }
-
-
-def _balance(
-    components: RangeComponents,
-    case: _Case,
-    told: Sequence[tuple[int, int, dict[Axes, float], list[tuple[Axes, Axes, float]]]],
-) -> tuple[GroupInformation, list[int]]:
-    """Work out what the groups with noise tell and cost, and list these."""
     shares: dict[tuple[int, Axes], int] = {}
     precisions: list[float] = []
     entries: list[tuple[int, int, int, float]] = []
-    for table, number, precise, pairs in told:
-        for component, precision in precise.items():
-            if (number, component) not in shares:
-                shares[number, component] = len(shares)
-                precisions.append(precision)
-        entries += [(table, shares[number, a], shares[number, b], value) for a, b, value in pairs]
+    for table, axes in enumerate(case.tables):
+        for number, precise, pairs in components.told(axes):
+            for component, precision in precise.items():
+                if (number, component) not in shares:
+                    shares[number, component] = len(shares)
+                    precisions.append(precision)
+            entries += [(table, shares[number, a], shares[number, b], value) for a, b, value in pairs]
     noisy = sorted({number for number, _ in shares})
+    costs = [[sum(cost[n] for n in components.groups[group].numbers) for group in noisy] for cost in case.costs]
+    if not np.size(costs) or not np.any(costs, axis=0).all():
+        return {}
     place = {number: at for at, number in enumerate(noisy)}
     known = {component: at for at, component in enumerate(dict.fromkeys(component for _, component in shares))}
     tables, first, second = (np.array([entry[at] for entry in entries], dtype=np.int64) for at in range(3))
-    costs = [[sum(cost[n] for n in components.groups[group].numbers) for group in noisy] for cost in case.costs]
-    balance = GroupInformation(
+    importance = None
+    if case.objective != "worst":
+        weights = np.array([1.0] * len(case.tables) if case.objective == "mean" else case.objective)
+        cells = np.array([np.prod([case.shape[axis] for axis in axes]) for axes in case.tables])
+        importance = weights * cells / cells.sum()
+    information = GroupInformation(
         np.array([place[number] for number, _ in shares]),
         np.array([known[component] for _, component in shares]),
         np.array(precisions),
@@ -437,19 +428,14 @@ def _balance(
         (first, second),
         np.array([value for *_, value in entries]),
         np.array(costs, dtype=np.float64),
-        _importance(components, case.objective),
+        importance,
         len(case.tables),
     )
-    return balance, noisy
-
-
-def _importance(components: RangeComponents, objective: Objective) -> Floats | None:
-    """Return how much each table counts: its weight, for each of its cells."""
-    if objective == "worst":
-        return None
-    weights = np.array([1.0] * len(components.tables) if objective == "mean" else objective)
-    cells = np.array([np.prod([components.shape[axis] for axis in axes]) for axes in components.tables])
-    return weights * cells / cells.sum()
+    return {
+        number: float(weight)
+        for group, weight in zip(noisy, information.best(), strict=True)
+        for number in components.groups[group].numbers
+    }
 
 
 # Components for Gaussian noise, and which rows are read along the attributes of which ranges are asked for.

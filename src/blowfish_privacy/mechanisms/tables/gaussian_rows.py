@@ -509,7 +509,7 @@ class RowsComponents(MeasuredComponents):
         """Return that of the values of an axis in a component of variance 1."""
         return self.rows[axis].covariance if axis in self.rows else np.eye(self.shape[axis]) - 1 / self.shape[axis]
 
-    def _total(self, axes: Axes, inside: Callable[[int], Floats], outside: Callable[[int], Floats]) -> Floats:
+    def _over_components(self, axes: Axes, inside: Callable[[int], Floats], outside: Callable[[int], Floats]) -> Floats:
         """Add up over the components of a table: along each axis one factor if the component has it, else another."""
         factors = [(beside(inside(axis), at, len(axes)), beside(outside(axis), at, len(axes)))
                    for at, axis in enumerate(axes)]  # fmt: skip
@@ -521,7 +521,7 @@ class RowsComponents(MeasuredComponents):
 
     def cell_variances(self, axes: Axes) -> Floats:
         shape = [self.shape[axis] for axis in axes]
-        found = self._total(
+        found = self._over_components(
             axes, lambda axis: np.diag(self._covariance(axis)), lambda axis: np.array([1 / self.shape[axis] ** 2])
         )
         return np.broadcast_to(found, shape).copy()
@@ -530,7 +530,7 @@ class RowsComponents(MeasuredComponents):
         if chosen is None:
             return float(self.cell_variances(axes).max())
         picked = dict(zip(axes, (list(each) for each in chosen), strict=True))
-        total = self._total(
+        total = self._over_components(
             axes,
             lambda axis: np.array([self._covariance(axis)[np.ix_(picked[axis], picked[axis])].sum()]),
             lambda axis: np.array([(len(picked[axis]) / self.shape[axis]) ** 2]),
@@ -551,4 +551,4 @@ class RowsComponents(MeasuredComponents):
             together = in_both(self.shape[axis]).sum() if axis in self.rows else 1.0
             return np.array([together / self.shape[axis] ** 2])
 
-        return float(self._total(axes, inside, outside).sum())
+        return float(self._over_components(axes, inside, outside).sum())

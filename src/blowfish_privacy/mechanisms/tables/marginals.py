@@ -37,7 +37,7 @@ from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query, Tables
-from blowfish_privacy.queries.tables import MOST_CELLS, Block, Objective, Reading, TablesForm
+from blowfish_privacy.queries.tables import MOST_CELLS, Block, Objective, Reading, TablesForm, listed_tables
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import about, exact, rounded, rounded_up
 
@@ -126,7 +126,6 @@ def _joined(tables: Iterable[Integers]) -> Iterator[Integers]:
 
 _MANY_CELLS = 1_000_000
 _NOTHING = np.zeros(0, dtype=np.int64)
-_MOST_NAMED = 10
 _SMALLEST = 1e-60
 Measured = TypeVar("Measured", bound=TablesForm, covariant=True)
 
@@ -150,7 +149,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
     proof = "docs/proofs/tables.md"
 
     def __post_init__(self) -> None:
-        for scale in {*self.scales}:
+        for scale in self._by_kind.values():
             self.noise.check(scale)
 
     @cached_property
@@ -159,10 +158,13 @@ class TablesMechanism(Mechanism, Generic[Measured]):
         return [(self.form.factor(block), self.form.times(block)) for block in self.form.blocks]
 
     @cached_property
+    def _by_kind(self) -> dict[tuple[int, int], Fraction]:
+        return {kind: self.form.scale_of(kind, self.scale) for kind in {*self._kinds}}
+
+    @cached_property
     def scales(self) -> tuple[Fraction, ...]:
         """What the law calls the scale of the noise on each block; 0 where it is exact."""
-        known = {kind: self.form.scale_of(kind, self.scale) for kind in {*self._kinds}}
-        return tuple([known[kind] for kind in self._kinds])
+        return tuple([self._by_kind[kind] for kind in self._kinds])
 
     @classmethod
     def asked_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
@@ -183,7 +185,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
             raise PolicyError(NO_NOISE)
         changes = self.noise.by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
         loss = Loss.of({pairs: self._lost(change) for pairs, change in changes.items()}, self.counted_in)
-        return self.certified(policy, loss, sensitivity, *sorted({*self.scales} - {0}))
+        return self.certified(policy, loss, sensitivity, *sorted({*self._by_kind.values()} - {0}))
 
     def _sensitivity(self, policy: Policy) -> Sensitivity:
         return self.noise.sensitivity(self.form, policy)
@@ -204,7 +206,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
         # Noise of a tiny scale is almost always 0, but not exact.
         spread = {
             kind: max(self.noise.law.variance(scale), _SMALLEST) / kind[1] ** 2 if scale else 0.0
-            for kind, scale in {*zip(self._kinds, self.scales, strict=True)}
+            for kind, scale in self._by_kind.items()
         }
         return self._told(tuple([spread[kind] for kind in self._kinds]), tuple(b.axes for b in self.asked.blocks))
 
@@ -306,9 +308,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
         exact = self.exact_blocks
         if not exact or len(exact) == len(self.form.blocks):
             return None
-        titles = ["the table of " + " by ".join(self.form.title(axis) for axis in block.axes) for block in exact]
-        more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
-        return f"{'; '.join(titles[:_MOST_NAMED])}{more}"
+        return listed_tables([[self.form.title(axis) for axis in block.axes] for block in exact])
 
     def to_document(self) -> dict[str, Any]:
         return {"name": self.name, self.noise.key: str(self.scale), "measured": _written_blocks(self.form)}

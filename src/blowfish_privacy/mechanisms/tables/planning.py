@@ -117,14 +117,6 @@ SCALES = (0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0)
 """Weights of a larger table that are tried, in units of the root of the sum of squares of those it replaces."""
 
 
-def with_larger_tables(problem: PlanningProblem, best: Weights) -> Weights:
-    """Exchange tables for larger ones while that helps: for any, or at first only for small ones."""
-    exchanges = Exchanges.of(problem)
-    found = [best, exchanges.all_made(best, inf), exchanges.all_made(exchanges.all_made(best, SMALL), inf)]
-    best = min(found, key=lambda weights: weights.objective)
-    return min(best, problem.settle(best.weights, best.shares), key=lambda weights: weights.objective)
-
-
 @dataclass(frozen=True, eq=False)
 class Exchanges:
     """Tables that may be measured in place of those they contain.
@@ -219,7 +211,11 @@ def best_weights(lattice: TableLattice) -> tuple[list[Measurement], Floats, floa
     starts: tuple[Floats, ...] = (alone, np.where(first, 1.0, 0.0), np.where(first, 0.25**lengths, 0.0))
     shares = np.full(len(asked), 1 / len(asked)) if lattice.importance is None else lattice.importance
     best = min((problem.settle(start, shares) for start in starts), key=lambda found: found.objective)
-    best = with_larger_tables(problem, best)
+    # Exchanges for larger tables, while they help: for any, or at first only for small ones.
+    exchanges = Exchanges.of(problem)
+    exchanged = [best, exchanges.all_made(best, inf), exchanges.all_made(exchanges.all_made(best, SMALL), inf)]
+    best = min(exchanged, key=lambda found: found.objective)
+    best = min(best, problem.settle(best.weights, best.shares), key=lambda found: found.objective)
     used = np.flatnonzero(best.weights)
     return [listed[place] for place in used], best.weights[used], best.objective
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import product
 from math import prod, sqrt
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import checked_level, in_short, normal_width
-from blowfish_privacy.mechanisms.tables.components import Components, Estimates, Noise, beside
+from blowfish_privacy.mechanisms.tables.components import Components, Estimates, Member, Noise, beside, spread_of
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting
 from blowfish_privacy.noise import SimulationSource, discrete_laplace
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE, Law
@@ -169,22 +168,6 @@ def groups(
 
 # Components of tables of which some were measured in rows along ordered attributes, and the error of ranges.
 
-Along: TypeAlias = Callable[["Member", int, int | None], Floats]
-"""The factors of noisy rows along an axis, one column each, given a table and the component's level there."""
-Paired: TypeAlias = Callable[[int, Floats, Floats], Floats]
-"""What two components have in common along an axis, given the factors of both."""
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """One of the tables that tell a table together."""
-
-    block: Block
-    number: int
-    """Among all tables that were measured."""
-    variance: float
-    readers: dict[int, Floats]
-
 
 @dataclass(frozen=True, eq=False)
 class RangeComponents(Components):
@@ -236,7 +219,7 @@ class RangeComponents(Components):
                     self.shape[axis] for axis in group.readers[0] if axis not in part
                 )
                 spread = sum(
-                    variance * prod(_spread(reader, inside=axis in part) for axis, reader in readers.items())
+                    variance * prod(spread_of(reader, inside=axis in part) for axis, reader in readers.items())
                     for variance, readers in zip(group.variances, group.readers, strict=True)
                 )
                 yield component, 2 ** len(group.block.signs) / (plain * spread)
@@ -282,49 +265,10 @@ class RangeComponents(Components):
 
         return np.maximum(self._total(axes, self._factors, paired), 0.0)
 
-    def _of_sum(self, axes: Axes, chosen: Sequence[Sequence[int]]) -> float:
-        """Return the variance of a sum of chosen cells."""
-        weights = {axis: np.bincount(c, minlength=self.shape[axis]) for axis, c in zip(axes, chosen, strict=True)}
-
-        def along(member: Member, axis: int, level: int | None) -> Floats:
-            return self._response(member, axis, level, weights[axis].astype(np.float64))[None]
-
-        return max(float(self._total(axes, along, lambda _, first, second: np.asarray((first * second).sum()))), 0.0)
-
     def _members(self, number: int) -> Iterator[Member]:
         group = self.groups[number]
         for parts in zip(group.numbers, group.variances, group.readers, strict=True):
             yield Member(group.block, *parts)
-
-    def _total(self, axes: Axes, along: Along, paired: Paired) -> Floats:
-        """Sum the variance over all measured tables and pairs of components that each has a share in."""
-        total = np.zeros(())
-        for number, parts in self._parts_of(axes).items():
-            shares = dict(parts)
-            for first, second, both in self._pairs(number, list(shares), axes, along, paired):
-                total = total + shares[first] * shares[second] * both
-        return total
-
-    def _pairs(
-        self, number: int, components: Sequence[Axes], axes: Axes, along: Along, paired: Paired
-    ) -> Iterator[tuple[Axes, Axes, Floats]]:
-        """Go through what the noise of a group puts into every two components together."""
-        of = {each: {self.nesting.family(level): level for level in each} for each in components}
-        for member in self._members(number):
-            if member.variance:
-                common: list[dict[tuple[int | None, int | None], Floats]] = []
-                for axis in axes:
-                    levels = {found.get(self.nesting.family(axis)) for found in of.values()}
-                    factors = {level: along(member, axis, level) for level in levels}
-                    both = product(levels, repeat=2)
-                    common.append({(a, b): paired(axis, factors[a], factors[b]) for a, b in both})
-                noise = member.variance * self._others(member, axes)
-                for first, second in product(components, repeat=2):
-                    value = np.asarray(noise)
-                    for axis, found in zip(axes, common, strict=True):
-                        family = self.nesting.family(axis)
-                        value = value * found[of[first].get(family), of[second].get(family)]
-                    yield first, second, value
 
     def noise_in_worst(self, axes: Axes) -> Iterator[Noise]:
         cells = self.cell_variances(axes)
@@ -350,17 +294,6 @@ class RangeComponents(Components):
                 if member.variance:
                     yield Noise(member.number, member.variance, factors, many)
 
-    def _outside(self, member: Member, axes: Axes) -> list[int]:
-        """List the axes along which a table that was measured is summed up for another."""
-        inside = {self.nesting.family(axis) for axis in axes}
-        return [axis for axis in member.block.counted if self.nesting.family(axis) not in inside]
-
-    def _others(self, member: Member, axes: Axes) -> float:
-        """Return how much noise is added up over the attributes that a table does not have."""
-        outside = self._outside(member, axes)
-        readers = member.readers
-        return prod(_spread(readers[axis], inside=False) if axis in readers else self.shape[axis] for axis in outside)
-
     def _factors(self, member: Member, axis: int, level: int | None) -> Floats:
         """Return the factor of each noisy row in each value of an axis, for a component.
 
@@ -370,24 +303,6 @@ class RangeComponents(Components):
             return np.stack([self._response(member, axis, level, unit) for unit in np.eye(self.shape[axis])])
         patterns = self._along(member.block, self._measured_level(member, axis), axis)
         return np.stack([np.sqrt(each.many) * each.factors[level] for each in patterns], axis=1)
-
-    def _response(self, member: Member, axis: int, level: int | None, weights: Floats) -> Floats:
-        """Return the factor of each noisy row in a weighted sum over the values of an axis, for a component."""
-        if axis in member.block.signs:
-            return np.array([(weights[0] - weights[1]) / 2])
-        plain = self.nesting.response(weights, axis, level, self._measured_level(member, axis), self.shape)
-        return plain @ member.readers[axis] if axis in member.readers else plain
-
-    def _measured_level(self, member: Member, axis: int) -> int | None:
-        levels = {self.nesting.family(other): other for other in member.block.counted}
-        return levels.get(self.nesting.family(axis))
-
-
-def _spread(reader: Floats, *, inside: bool) -> float:
-    """Return how much the noise of rows adds up to: in one value less the mean, or in the sum over all."""
-    if inside:
-        return float(((reader - reader.mean(axis=0)) ** 2).sum()) / max(len(reader) - 1, 1)
-    return float((reader.sum(axis=0) ** 2).sum())
 
 
 @lru_cache(maxsize=8)

@@ -70,15 +70,11 @@ class Kinds:
 
     def beside(self, one: Sequence[Shape], other: Sequence[Shape]) -> Floats:
         """Return, pair by pair, the share of the sets of a shape that do not meet a given one of another shape."""
-        apart = [1.0 if set(shape).isdisjoint(set(rest) - self._repeated) else 0.0 for shape, rest in
-                 zip(one, other, strict=True)]  # fmt: skip
+        several, pairs = set(self.plural), zip(one, other, strict=True)
+        apart = [1.0 if set(shape).isdisjoint(set(rest) - several) else 0.0 for shape, rest in pairs]
         return np.array(apart) * self._times(
             lambda members, count, rest: binomial(members - rest, count) / binomial(members, count), one, other
         )
-
-    @cached_property
-    def _repeated(self) -> set[int]:
-        return set(self.plural)
 
     def _times(self, counted: _Counted, one: Sequence[Shape], other: Sequence[Shape]) -> Floats:
         """Multiply a count over the kinds of more than one attribute."""
