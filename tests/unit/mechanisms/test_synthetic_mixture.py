@@ -14,7 +14,6 @@ from blowfish_privacy.mechanisms.synthetic import mixture_fit as evidence
 from blowfish_privacy.mechanisms.synthetic.approach import check_possible
 from blowfish_privacy.mechanisms.synthetic.mixture import (
     Mixture,
-    Parts,
     exchanged,
     fit_mixture,
     impossible_records,
@@ -285,11 +284,6 @@ def made_up(shape=(3, 4, 5, 2), components=6, seed=0, total=3000.0, zeros=()):
     return Mixture(shape, total, generator.dirichlet(np.ones(components)), shares, groupings, tuple(zeros))
 
 
-def parts(model):
-    """Return what records are drawn from."""
-    return Parts(model.shape, model.weights, model.shares, model.groupings)
-
-
 def drawn_counted(records, shape, axes):
     """Count the records in each cell of a table."""
     cells = np.ravel_multi_index(tuple(records[:, axis] for axis in axes), [shape[axis] for axis in axes])
@@ -387,9 +381,9 @@ def test_rare_combinations_survive_exchanges(monkeypatch):
 
 def test_exchanges_keep_single_attributes_and_given_columns():
     model, generator = made_up(), np.random.default_rng(0)
-    drawn, components = mixture_records(parts(model), 2000, generator)
+    drawn, components = mixture_records(model, 2000, generator)
     before = drawn.copy()
-    after = exchanged(drawn, components, parts(model), [1], generator)
+    after = exchanged(drawn, components, model, [1], generator)
     assert np.array_equal(before[:, 1], after[:, 1])
     for axis in range(4):
         assert np.array_equal(drawn_counted(before, model.shape, (axis,)), drawn_counted(after, model.shape, (axis,)))
@@ -401,9 +395,9 @@ def test_exchanges_keep_single_attributes_and_given_columns():
 
 def test_too_many_records_are_left_as_they_are_drawn(monkeypatch):
     model, generator = made_up(), np.random.default_rng(0)
-    drawn, components = mixture_records(parts(model), 200, generator)
+    drawn, components = mixture_records(model, 200, generator)
     monkeypatch.setattr(mixture, "MOST_WORK", 100)
-    assert np.array_equal(exchanged(drawn.copy(), components, parts(model), [], generator), drawn)
+    assert np.array_equal(exchanged(drawn.copy(), components, model, [], generator), drawn)
 
 
 @pytest.mark.parametrize("many", [0, 1, 2, 7])

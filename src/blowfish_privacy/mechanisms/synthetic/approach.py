@@ -15,16 +15,28 @@ from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.synthetic.costs import Scope, allocated
 from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture, impossible_records, mended
 from blowfish_privacy.mechanisms.synthetic.mixture_fit import shrunk_values
-from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Known, Measurement, Model, Zeros, combined
-from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Looks, Rounds, Step, importance_of, measure_all_pairs
+from blowfish_privacy.mechanisms.synthetic.model import (
+    MODEL_CELLS,
+    MOST_GROWTH,
+    REFILLED,
+    ROOM_PRICE,
+    Axes,
+    Known,
+    Measurement,
+    Model,
+    Zeros,
+    combined,
+)
+from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Looks, Rounds, Step, importance_of
 from blowfish_privacy.mechanisms.synthetic.tree import (
     JunctionTree,
     TreeFit,
     TreeModel,
-    cells_of,
-    cliques_of,
     fit_tree,
+    others_of,
+    spanning,
     spread_over,
+    tree_cells,
 )
 from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.support.arrays import Floats
@@ -89,7 +101,7 @@ _TRIED = 50
 
 def fit_a_tree(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
     """Say whether a tree can hold all impossible combinations, and tables beside them."""
-    return cells_of(shape, cliques_of(shape, [each.axes for each in zeros])) <= LARGEST_TREE
+    return tree_cells(shape, [each.axes for each in zeros]) <= LARGEST_TREE
 
 
 def check_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> None:
@@ -114,8 +126,7 @@ def _some_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
         possible[home] &= ~each.impossible.reshape(spread_over(shape, each.axes, tree.cliques[home]))
     for number in range(len(possible) - 1, 0, -1):
         clique, shared, above = tree.cliques[number], tree.separators[number], tree.parents[number]
-        others = tuple(place for place, axis in enumerate(clique) if axis not in shared)
-        message = possible[number].any(axis=others)
+        message = possible[number].any(axis=others_of(clique, shared))
         possible[above] &= np.reshape(message, spread_over(shape, shared, tree.cliques[above]))
     return bool(possible[0].any())
 
@@ -132,14 +143,8 @@ FEW_ATTRIBUTES = 40
 _MOST_ROUNDS = 8
 _FITTING, _LAST_FITTING = 60, 120
 """Steps of a fit between two rounds, which starts from the one before, and of the last one."""
-_ROOM_PRICE = 0.3
-"""How many records, as a share of all, a pair must tell for all the room that a model has."""
-_MOST_GROWTH = 0.2
-"""The share of the room that one pair may take."""
 _LEAST_TOLD = 0.002
 """The share of the records that a pair must tell."""
-_REFILLED = 2.5
-"""How many times the records expected in a cell noise may add: fits multiply, so that empty cells stay empty."""
 _ABOVE_NOISE = 0.25
 """What a pair must tell besides, as a share of the records that its noise misplaces: fitting it brings noise in."""
 
@@ -180,7 +185,7 @@ class _Growth:
 
     def cells(self, *more: Axes) -> int:
         """Count the cells that the tree has, or would have with more pairs."""
-        return cells_of(self.shape, cliques_of(self.shape, [*self._sets(), *more]))
+        return tree_cells(self.shape, [*self._sets(), *more])
 
     def fitted(self, before: TreeFit | None, rounds: int) -> TreeFit:
         """Fit the tree to all tables that lie in its cliques."""
@@ -193,28 +198,23 @@ class _Growth:
         """Say how many records each pair tells beyond the model, less the price of its room; only those worth it."""
         found: dict[Axes, float] = {}
         for axes, each in self.known.items():
-            if len(axes) != 2 or model.tree.home(axes) is not None or each.counts.size > _MOST_GROWTH * MODEL_CELLS:
+            if len(axes) != 2 or model.tree.home(axes) is not None or each.counts.size > MOST_GROWTH * MODEL_CELLS:
                 continue
             expected, deviation = model.table(axes), sqrt(each.variance)
             told = float(np.abs(_cleared(each.counts - expected, deviation)).sum())
-            noise = float(np.minimum(deviation, _REFILLED * expected).sum())
+            noise = float(np.minimum(deviation, REFILLED * expected).sum())
             if told > _LEAST_TOLD * self.total + _ABOVE_NOISE * noise:
-                growth = self._growth(model, axes) / MODEL_CELLS
-                found[axes] = told - _ROOM_PRICE * growth * self.total
+                alone = max(map(len, model.tree.cliques)) == 1
+                growth = (each.counts.size if alone else max(0, self.cells(axes) - model.tree.cells)) / MODEL_CELLS
+                found[axes] = told - ROOM_PRICE * growth * self.total
         return {axes: score for axes, score in found.items() if score > 0}
-
-    def _growth(self, model: TreeModel, axes: Axes) -> int:
-        """Return how many cells the tree would grow by."""
-        if max(map(len, model.tree.cliques)) == 1:
-            return self.known[axes].counts.size
-        return max(0, self.cells(axes) - model.tree.cells)
 
     def take(self, pairs: Sequence[Axes]) -> bool:
         """Add pairs in their order as far as there is room; say whether there was any."""
         before, many = self.cells(), len(self.held)
         for axes in pairs:
             cells = self.cells(axes)
-            if cells <= min(MODEL_CELLS, before + _MOST_GROWTH * MODEL_CELLS):
+            if cells <= min(MODEL_CELLS, before + MOST_GROWTH * MODEL_CELLS):
                 self.held.append(axes)
                 before = cells
         return len(self.held) > many
@@ -228,31 +228,15 @@ def _cleared(residual: Floats, deviation: float) -> Floats:
     return (left * shrunk_values(singular, deviation, sizes)) @ right
 
 
-def spanning(scores: Mapping[Axes, float], attributes: int) -> list[Axes]:
-    """Take the pairs with the highest scores that close no circle."""
-    part = list(range(attributes))
-    chosen: list[Axes] = []
-    for axes in _best_first(scores):
-        one, other = (part[axis] for axis in axes)
-        if one != other:
-            chosen.append(axes)
-            part = [one if each == other else each for each in part]
-    return chosen
-
-
 def disjoint(scores: Mapping[Axes, float]) -> list[Axes]:
     """Take the pairs with the highest scores that share no attribute."""
     taken: set[int] = set()
     chosen: list[Axes] = []
-    for axes in _best_first(scores):
+    for axes in sorted(scores, key=lambda axes: (-scores[axes], axes)):
         if taken.isdisjoint(axes):
             chosen.append(axes)
             taken.update(axes)
     return chosen
-
-
-def _best_first(scores: Mapping[Axes, float]) -> list[Axes]:
-    return sorted(scores, key=lambda axes: (-scores[axes], axes))
 
 
 Limits = Mapping[PairClass, Fraction]
@@ -328,7 +312,10 @@ class PairsApproach(Approach):
         return scope.pairs
 
     def run(self, looks: Looks, scope: Scope, total: int | None, report: Report | None) -> list[Step]:
-        return measure_all_pairs(looks, scope.exact, scope.pairs)
+        looks.take(scope.exact)
+        shape, tables = scope.domain.shape, [axes for axes in (*scope.single, *scope.pairs) if axes not in looks.known]
+        looks.share(tables, [importance_of(shape, axes) for axes in tables], Fraction(1))
+        return looks.steps
 
     def fit(self, scope: Scope, total: float, measurements: Sequence[Measurement]) -> Model:
         shape, known = scope.domain.shape, combined(measurements)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -12,19 +12,14 @@ from math import isqrt, pi, prod, sqrt
 
 import numpy as np
 
-from blowfish_privacy.domain import Domain, quoted
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import PolicyError, RefusalError
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
 from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Zeros, candidates_for, pairs_for
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import PairClass, classes_met, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
-from blowfish_privacy.privacy.sensitivity import (
-    sensitivity_by_class,
-    sensitivity_of,
-    squared_by_class,
-    squared_sensitivity,
-)
+from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries import Synthetic
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.queries.query import LinearForm
@@ -38,7 +33,7 @@ Changes = Mapping[PairClass, Fraction]
 class Tariff(ABC):
     """One law of noise, and what is lost by it and by choices, in its measure."""
 
-    measure: Measure
+    noise: RowNoise
     law: Law
     power: float
     """The standard deviation is proportional to the amount to the power of minus this."""
@@ -47,9 +42,19 @@ class Tariff(ABC):
     finer: Fraction
     """How many times as much the next round may use where one told too little."""
 
-    @abstractmethod
+    @property
+    def measure(self) -> Measure:
+        """What losses are counted in."""
+        return self.noise.counted_in
+
     def weights(self, form: LinearForm, policy: Policy) -> Changes:
         """Say what noise of scale one on a table costs each class; of scale b it costs ``1 / b`` times as much."""
+        changes = self.noise.by_class(form, policy, self.noise.sensitivity(form, policy).value)
+        return {pairs: self.noise.lost(change, Fraction(1)) for pairs, change in changes.items() if change}
+
+    def variance(self, scale: Fraction) -> float:
+        """Return the variance of noise of a scale; that of no noise is 0, and of any other more than 0."""
+        return max(self.law.variance(scale), 1e-60) if scale else 0.0
 
     @abstractmethod
     def of_choice(self, reach: Fraction) -> Fraction:
@@ -63,19 +68,12 @@ class Tariff(ABC):
     def size(self, scale: Fraction) -> float:
         """Return the mean absolute value of noise of a scale, about."""
 
-    def variance(self, scale: Fraction) -> float:
-        """Return the variance of noise of a scale; that of no noise is 0, and of any other more than 0."""
-        return max(self.law.variance(scale), 1e-60) if scale else 0.0
-
 
 class LaplaceTariff(Tariff):
     """Discrete Laplace noise, in epsilon: changes over the scale; a choice costs its reach."""
 
-    measure, law, power = EPSILON, DISCRETE_LAPLACE, 1.0
+    noise, law, power = LAPLACE_ROWS, DISCRETE_LAPLACE, 1.0
     choice_share, finer = Fraction(1, 5), Fraction(3, 2)
-
-    def weights(self, form: LinearForm, policy: Policy) -> Changes:
-        return _told(sensitivity_by_class(form, policy, sensitivity_of(form, policy).value))
 
     def of_choice(self, reach: Fraction) -> Fraction:
         return reach
@@ -90,26 +88,19 @@ class LaplaceTariff(Tariff):
 class GaussianTariff(Tariff):
     """Discrete Gaussian noise, in rho: squared changes over twice the variance; a choice costs its reach^2 / 8."""
 
-    measure, law, power = RHO, DISCRETE_GAUSSIAN, 0.5
+    noise, law, power = GAUSSIAN_ROWS, DISCRETE_GAUSSIAN, 0.5
     choice_share, finer = Fraction(1, 10), Fraction(2)
-
-    def weights(self, form: LinearForm, policy: Policy) -> Changes:
-        squares = squared_by_class(form, policy, squared_sensitivity(form, policy).value)
-        return _told({pairs: change / 2 for pairs, change in squares.items()})
 
     def of_choice(self, reach: Fraction) -> Fraction:
         return reach**2 / 8
 
     def reach_for(self, amount: Fraction) -> Fraction:
-        grown = 8 * amount * 4 ** max(_BITS, amount.denominator.bit_length())
-        return Fraction(isqrt(grown.numerator // grown.denominator), 2 ** max(_BITS, amount.denominator.bit_length()))
+        bits = max(_BITS, amount.denominator.bit_length())
+        grown = 8 * amount * 4**bits
+        return Fraction(isqrt(grown.numerator // grown.denominator), 2**bits)
 
     def size(self, scale: Fraction) -> float:
         return sqrt(2 / pi * float(scale))
-
-
-def _told(changes: Changes) -> Changes:
-    return {pairs: change for pairs, change in changes.items() if change}
 
 
 LAPLACE, GAUSSIAN = LaplaceTariff(), GaussianTariff()
@@ -126,7 +117,6 @@ class Accountant:
     """
 
     def __init__(self, limits: Mapping[PairClass, Fraction]) -> None:
-        self.limits = dict(limits)
         self.room = dict(limits)
 
     def charge(self, costs: Changes) -> None:
@@ -136,10 +126,6 @@ class Accountant:
             raise PolicyError(f"this step would lose more on {short[0].words} than it may.")
         for pairs, cost in costs.items():
             self.room[pairs] -= cost
-
-    def affords(self, costs: Changes) -> bool:
-        """Say whether a step stays within all limits."""
-        return all(cost <= self.room.get(pairs, 0) for pairs, cost in costs.items())
 
 
 # Sharing what may be lost between tables, so that the noise does least harm.
@@ -186,18 +172,11 @@ def allocated(
         left = limits / np.maximum(matrix @ amounts, 1e-300)
         amounts *= np.where(paid, np.where(matrix > 0, left[:, None], np.inf).min(axis=0), 1.0)
     scales = [rounded_up(1 / float(each)) if each else Fraction(0) for each in amounts]
-    return _fitting(scales, weights, {pairs: room[pairs] for pairs in classes})
-
-
-def _fitting(
-    scales: Sequence[Fraction], weights: Sequence[Changes], room: Mapping[PairClass, Fraction]
-) -> list[Fraction]:
-    """Enlarge all scales by the largest share by which a class would lose more than its room."""
-    lost = dict.fromkeys(room, Fraction(0))
+    lost = dict.fromkeys(classes, Fraction(0))
     for scale, changes in zip(scales, weights, strict=True):
         for pairs, change in changes.items():
             lost[pairs] += change / scale
-    share = max((lost[pairs] / amount for pairs, amount in room.items()), default=Fraction(0))
+    share = max(lost[pairs] / room[pairs] for pairs in classes)
     return [rounded_up(scale * share) if share > 1 and scale else scale for scale in scales]
 
 
@@ -242,34 +221,27 @@ class Costs:
 
     def weights(self, axes: Axes) -> Changes:
         """Say what noise of scale 1 on a table costs; classes that the table does not tell are left out."""
-        if axes not in self._told:
-            self._told[axes] = self._over(axes, self.weights) or self.tariff.weights(self._form(axes), self.policy)
-        return self._told[axes]
+        return self._derived(axes, self.tariff, self._told)
 
     def changes(self, axes: Axes) -> Changes:
         """Say by how much the counts of a table change, added up over its cells."""
-        if axes not in self._moved:
-            self._moved[axes] = self._over(axes, self.changes) or self._changes(axes)
-        return self._moved[axes]
+        return self._derived(axes, LAPLACE, self._moved)
 
-    def _over(self, axes: Axes, single: Callable[[Axes], Changes]) -> dict[PairClass, Fraction]:
+    def _derived(self, axes: Axes, tariff: Tariff, known: dict[Axes, Changes]) -> Changes:
         """Put the table of several attributes together from those of one, where a pair changes one attribute only.
 
         Such a pair takes a record from one cell of a table to another just if it does so in the table of the attribute
         that it changes; somebody who comes or goes changes one cell of any table.
         """
-        if len(axes) < 2 or not self._one_at_a_time:
-            return {}
-        return {pairs: change for axis in axes for pairs, change in single((axis,)).items()}
-
-    def _changes(self, axes: Axes) -> dict[PairClass, Fraction]:
-        form = self._form(axes)
-        changes = sensitivity_by_class(form, self.policy, sensitivity_of(form, self.policy).value)
-        return {pairs: change for pairs, change in changes.items() if change}
+        if axes not in known:
+            single = axes if len(axes) > 1 and self._one_at_a_time else ()
+            every = (self._derived((axis,), tariff, known).items() for axis in single)
+            together = {pairs: change for changes in every for pairs, change in changes}
+            known[axes] = together or tariff.weights(self._form(axes), self.policy)
+        return known[axes]
 
     def _form(self, axes: Axes) -> HistogramForm:
-        names = self.domain.names
-        return HistogramForm(self.domain.project([names[axis] for axis in axes]))
+        return HistogramForm(self.domain.project([self.domain.names[axis] for axis in axes]))
 
     def of_look(self, axes: Axes, scale: Fraction) -> Changes:
         """Say what noise of a scale on a table costs."""
@@ -294,27 +266,19 @@ class Costs:
 
     def covered(self, pairs: PairClass, other: Costs, tables: Collection[Axes]) -> PairClass | None:
         """Find a class of another policy on which all tables cost at least as much as they do on a class of this."""
-        return next((each for each in other.classes if self._within(pairs, other, each, tables)), None)
-
-    def _within(self, pairs: PairClass, other: Costs, each: PairClass, tables: Collection[Axes]) -> bool:
-        return all(
-            _at_most(self.weights(axes), pairs, other.weights(axes), each)
-            and _at_most(self.changes(axes), pairs, other.changes(axes), each)
-            for axes in tables
-        )
-
-
-def _at_most(
-    mine: Mapping[PairClass, Fraction], pairs: PairClass, theirs: Mapping[PairClass, Fraction], each: PairClass
-) -> bool:
-    return mine.get(pairs, Fraction(0)) <= theirs.get(each, Fraction(0))
+        none = Fraction(0)
+        for each in other.classes:
+            both = ((of(axes).get(pairs, none), of_other(axes).get(each, none)) for axes in tables for of, of_other in
+                    ((self.weights, other.weights), (self.changes, other.changes)))  # fmt: skip
+            if all(mine <= theirs for mine, theirs in both):
+                return each
+        return None
 
 
 # What synthetic records of a query may look at under a policy: public information alone.
 
 _MOST_KEPT = 2**20
 """The most cells of the attributes that are kept row by row."""
-_MOST_NAMED = 10
 _LARGEST_EXACT = MODEL_CELLS // 4
 
 
@@ -373,14 +337,6 @@ class Scope:
         pairs = [axes for axes in combinations(public, 2) if self.cells(axes) <= _LARGEST_EXACT]
         listed = [*kept, *((axis,) for axis in public), *pairs]
         return [axes for axes in dict.fromkeys(listed) if not self.costs.weights(axes)]
-
-    def exact_words(self) -> str | None:
-        """Name the tables without secrets; None if there are none."""
-        titles = [
-            "the table of " + " by ".join(quoted(self.domain.names[axis]) for axis in axes) for axes in self.exact
-        ]
-        more = f" and {len(titles) - _MOST_NAMED:,} more" if len(titles) > _MOST_NAMED else ""
-        return f"{'; '.join(titles[:_MOST_NAMED])}{more}" if titles else None
 
     @cached_property
     def zeros(self) -> list[Zeros]:

@@ -14,12 +14,6 @@ from blowfish_privacy.mechanisms.synthetic.mixture_fit import Grouping, fitted, 
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros
 from blowfish_privacy.support.arrays import Floats, Integers
 
-# Records drawn from a mixture of products, with less error than independent draws have.
-#
-# Components get as many records as they weigh, rounded, and so does every value of an attribute. Inside a component
-# each value occurs as often as expected, rounded up or down by chance, where what other components have rounded is made
-# up for: so single attributes are met nearly exactly. Which record of a component gets which value is random.
-
 MOST_MADE_UP = 50.0
 """A component makes up for others at most by getting a value so many times as often as it expects."""
 MOST_CELLS = 4_000_000
@@ -27,13 +21,18 @@ MOST_CELLS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """The parts of a mixture: weights, for each attribute the shares of groups in each component, and the groups."""
+class Mixture:
+    """Components with weights, in each of which the attributes are independent.
+
+    ``shares`` holds for each attribute a row for each component and a column for each group of values.
+    """
 
     shape: tuple[int, ...]
+    total: float
     weights: Floats
     shares: tuple[Floats, ...]
     groupings: tuple[Grouping, ...]
+    zeros: tuple[Zeros, ...] = ()
 
     def row(self, axis: int, component: int) -> Floats:
         """Return the shares of all values of an attribute in one component."""
@@ -50,29 +49,81 @@ class Parts:
             found[members] = np.minimum(np.searchsorted(cumulative, points, side="right"), self.shape[axis] - 1)
         return found
 
+    def table(self, axes: Axes) -> Floats:
+        """Return the expected counts of a table of distinct attributes in any order; they sum to the total.
+
+        Impossible combinations of the table's own attributes have count 0, at the expense of all other cells alike.
+        """
+        groups = self._grouped(axes)
+        for place, axis in enumerate(axes):
+            grouping = self.groupings[axis]
+            if grouping.many < len(grouping.of_values):
+                along = [1] * len(axes)
+                along[place] = self.shape[axis]
+                groups = np.take(groups, grouping.of_values, axis=place) * grouping.within.reshape(along)
+        possible = self._without_impossible(axes, groups)
+        return possible * (self.total / possible.sum())
+
+    def _grouped(self, axes: Axes) -> Floats:
+        """Return the shares of all combinations of groups, some components at a time."""
+        sizes = [self.groupings[axis].many for axis in axes]
+        cells = prod(sizes[:-1])
+        found, step = np.zeros((cells, sizes[-1]) if axes else (1, 1)), max(1, MOST_CELLS // max(cells, 1))
+        for first in range(0, len(self.weights), step):
+            some = slice(first, first + step)
+            products = self.weights[some, None]
+            for axis in axes[:-1]:
+                products = (products[:, :, None] * self.shares[axis][some, None, :]).reshape(len(products), -1)
+            found += products.T @ (self.shares[axes[-1]][some] if axes else np.ones((len(products), 1)))
+        return found.reshape(sizes)
+
+    def _without_impossible(self, axes: Axes, shares: Floats) -> Floats:
+        """Set impossible combinations to 0, unless nothing would be left."""
+        found = shares
+        for each in self.zeros:
+            if set(each.axes) <= set(axes):
+                places = [axes.index(axis) for axis in each.axes]
+                ascending = np.transpose(each.impossible, np.argsort(places))
+                sizes = [self.shape[axis] if axis in each.axes else 1 for axis in axes]
+                found = np.where(ascending.reshape(sizes), 0.0, found)
+        return found if found.sum() > 0 else shares
+
+    def records(self, many: int, generator: np.random.Generator, kept: Integers | None = None) -> Integers:
+        """Draw records, one row of positions for each; columns of ``kept`` without -1 are taken as they are."""
+        drawn, components = mixture_records(self, many, generator, kept)
+        closer = exchanged(drawn, components, self, given_columns(kept), generator)
+        return only_possible(closer, self, generator, kept)
+
+
+# Records drawn from a mixture of products, with less error than independent draws have.
+#
+# Components get as many records as they weigh, rounded, and so does every value of an attribute. Inside a component
+# each value occurs as often as expected, rounded up or down by chance, where what other components have rounded is made
+# up for: so single attributes are met nearly exactly. Which record of a component gets which value is random.
+
 
 def mixture_records(
-    parts: Parts, many: int, generator: np.random.Generator, kept: Integers | None = None
+    mixture: Mixture, many: int, generator: np.random.Generator, kept: Integers | None = None
 ) -> tuple[Integers, Integers]:
     """Draw records, and return the component of each with them.
 
     Columns of ``kept`` without -1 are given, and decide which components the records may belong to.
     """
     given = given_columns(kept)
-    drawn = np.empty((many, len(parts.shape)), np.int64, order="F")
+    drawn = np.empty((many, len(mixture.shape)), np.int64, order="F")
     if kept is None or not given:
-        sizes = _rounded(parts.weights, many, generator)
+        sizes = _rounded(mixture.weights, many, generator)
         components = generator.permutation(np.repeat(np.arange(len(sizes)), sizes))
     else:
-        components = likely_components(parts, kept, given, generator)
-        sizes = np.bincount(components, minlength=len(parts.weights))
-    for axis in range(len(parts.shape)):
+        components = likely_components(mixture, kept, given, generator)
+        sizes = np.bincount(components, minlength=len(mixture.weights))
+    for axis in range(len(mixture.shape)):
         if kept is not None and axis in given:
             drawn[:, axis] = kept[:, axis]
         else:
             # Components are whole numbers, random ones lie in [0, 1): one sort shuffles the records of each component.
             order = np.argsort(components + generator.random(many))
-            drawn[order, axis] = _shared_out(parts, axis, sizes, generator)
+            drawn[order, axis] = _shared_out(mixture, axis, sizes, generator)
     return drawn, components
 
 
@@ -88,7 +139,7 @@ def _rounded(weights: Floats, many: int, generator: np.random.Generator) -> Inte
     return np.diff(np.minimum(ends, many), prepend=0)
 
 
-def _shared_out(parts: Parts, axis: int, sizes: Integers, generator: np.random.Generator) -> Integers:
+def _shared_out(mixture: Mixture, axis: int, sizes: Integers, generator: np.random.Generator) -> Integers:
     """List the values of an attribute for the records of all components, one component behind the other.
 
     What earlier components have lacked of a value later ones make up for, each in proportion to its own share of it: a
@@ -97,15 +148,15 @@ def _shared_out(parts: Parts, axis: int, sizes: Integers, generator: np.random.G
     found = np.empty(int(sizes.sum()), np.int64)
     if not len(found):
         return found
-    ends, values = np.cumsum(sizes), np.arange(parts.shape[axis])
+    ends, values = np.cumsum(sizes), np.arange(mixture.shape[axis])
     order = generator.permutation(np.flatnonzero(sizes)).tolist()
     expected = np.zeros(len(values))
     for component in order:
-        expected += parts.row(axis, component) * sizes[component]
+        expected += mixture.row(axis, component) * sizes[component]
     left = whole_counts(expected, len(found), generator).astype(np.float64)
     for component in order:
         size = int(sizes[component])
-        row = parts.row(axis, component) * size
+        row = mixture.row(axis, component) * size
         ratio = np.clip(left / np.maximum(expected, 1e-9), 0.0, MOST_MADE_UP)
         times = whole_counts(row * ratio if (row * ratio).any() else row, size, generator)
         expected, left = expected - row, left - times
@@ -132,7 +183,7 @@ def whole_counts(expected: Floats, size: int, generator: np.random.Generator) ->
     return times
 
 
-def likely_components(parts: Parts, kept: Integers, given: list[int], generator: np.random.Generator) -> Integers:
+def likely_components(mixture: Mixture, kept: Integers, given: list[int], generator: np.random.Generator) -> Integers:
     """Draw a component for each record by its chances, given the columns that are known.
 
     Records alike in these follow each other, and take the components at points of equal distance.
@@ -141,24 +192,24 @@ def likely_components(parts: Parts, kept: Integers, given: list[int], generator:
     order = np.argsort(inverse.ravel(), kind="stable")
     points = (np.arange(len(kept)) * ((5**0.5 - 1) / 2) + generator.random()) % 1.0
     found = np.empty(len(kept), np.int64)
-    for first, cumulative in _chances(parts, alike, given):
+    for first, cumulative in _chances(mixture, alike, given):
         members = order[slice(*np.searchsorted(inverse.ravel()[order], [first, first + len(cumulative)]))]
         lines = cumulative + np.arange(len(cumulative))[:, None]
         of_members = inverse.ravel()[members] - first
         places = np.searchsorted(lines.ravel(), of_members + points[members], side="right")
-        found[members] = np.minimum(places - of_members * len(parts.weights), len(parts.weights) - 1)
+        found[members] = np.minimum(places - of_members * len(mixture.weights), len(mixture.weights) - 1)
     return found
 
 
-def _chances(parts: Parts, alike: Integers, given: list[int]) -> Iterator[tuple[int, Floats]]:
+def _chances(mixture: Mixture, alike: Integers, given: list[int]) -> Iterator[tuple[int, Floats]]:
     """Yield the cumulative chances of all components for some of the distinct rows, with the number of the first."""
-    logarithms = [np.log(np.maximum(parts.shares[axis].T, 1e-30)) for axis in given]
-    step = max(1, MOST_CELLS // len(parts.weights))
+    logarithms = [np.log(np.maximum(mixture.shares[axis].T, 1e-30)) for axis in given]
+    step = max(1, MOST_CELLS // len(mixture.weights))
     for first in range(0, len(alike), step):
         some = alike[first : first + step]
-        score = np.tile(np.log(np.maximum(parts.weights, 1e-30)), (len(some), 1))
+        score = np.tile(np.log(np.maximum(mixture.weights, 1e-30)), (len(some), 1))
         for column, (axis, logarithm) in enumerate(zip(given, logarithms, strict=True)):
-            score += logarithm[parts.groupings[axis].of_values[some[:, column]]]
+            score += logarithm[mixture.groupings[axis].of_values[some[:, column]]]
         chances = np.exp(score - score.max(axis=1, keepdims=True))
         cumulative = np.cumsum(chances, axis=1)
         yield first, cumulative / cumulative[:, -1:]
@@ -194,19 +245,19 @@ class _Cells:
 
 
 def exchanged(
-    drawn: Integers, components: Integers, parts: Parts, given: list[int], generator: np.random.Generator
+    drawn: Integers, components: Integers, mixture: Mixture, given: list[int], generator: np.random.Generator
 ) -> Integers:
     """Let records of the same component exchange values, except in given columns."""
     many, attributes = drawn.shape
     free = [axis for axis in range(attributes) if axis not in given]
     if many * attributes**2 > MOST_WORK or attributes < 2:
         return drawn
-    sizes = [grouping.many for grouping in parts.groupings]
+    sizes = [grouping.many for grouping in mixture.groupings]
     starts = np.cumsum(sizes) - sizes
     places = np.stack(
-        [grouping.of_values[drawn[:, axis]] + starts[axis] for axis, grouping in enumerate(parts.groupings)], axis=1
+        [grouping.of_values[drawn[:, axis]] + starts[axis] for axis, grouping in enumerate(mixture.groupings)], axis=1
     )
-    cells = _counted(places, parts, sum(sizes))
+    cells = _counted(places, mixture, sum(sizes))
     batch = min(max(many // 32, 64), LARGEST_BATCH)
     for _ in range(SWEEPS):
         for axis in free:
@@ -220,10 +271,10 @@ def exchanged(
     return drawn
 
 
-def _counted(places: Integers, parts: Parts, values: int) -> _Cells:
+def _counted(places: Integers, mixture: Mixture, values: int) -> _Cells:
     """Count all pairs of the records, and subtract what is expected."""
-    shares: Reals = np.concatenate(parts.shares, axis=1).astype(np.float32)
-    times: Reals = (parts.weights * len(places)).astype(np.float32)
+    shares: Reals = np.concatenate(mixture.shares, axis=1).astype(np.float32)
+    times: Reals = (mixture.weights * len(places)).astype(np.float32)
     expected: Reals = np.matmul(shares.T, shares * times[:, None])
     above: Reals = np.negative(expected)
     for one, other in combinations(range(places.shape[1]), 2):
@@ -276,9 +327,7 @@ def impossible_records(records: Integers, zeros: Sequence[Zeros]) -> NDArray[np.
     return found
 
 
-def only_possible(
-    drawn: Integers, zeros: Sequence[Zeros], parts: Parts, generator: np.random.Generator, kept: Integers | None
-) -> Integers:
+def only_possible(drawn: Integers, mixture: Mixture, generator: np.random.Generator, kept: Integers | None) -> Integers:
     """Draw records with impossible combinations again from the mixture, which is to draw from what is possible of it.
 
     What is still impossible after many rounds takes the values of a possible record, one that is alike in the given
@@ -286,19 +335,19 @@ def only_possible(
     """
     given = given_columns(kept)
     for _ in range(ROUNDS):
-        wrong = np.flatnonzero(impossible_records(drawn, zeros))
+        wrong = np.flatnonzero(impossible_records(drawn, mixture.zeros))
         if not len(wrong):
             return drawn
         if kept is not None and given:
-            components = likely_components(parts, kept[wrong], given, generator)
+            components = likely_components(mixture, kept[wrong], given, generator)
         else:
-            components = generator.choice(len(parts.weights), len(wrong), p=parts.weights)
-        for axis in range(len(parts.shape)):
+            components = generator.choice(len(mixture.weights), len(wrong), p=mixture.weights)
+        for axis in range(len(mixture.shape)):
             if axis not in given:
-                drawn[wrong, axis] = parts.value(axis, components, generator)
-    copied = _copied(drawn, impossible_records(drawn, zeros), given, generator)
-    for place in np.flatnonzero(impossible_records(copied, zeros)):
-        copied[place] = mended(copied[place], parts.shape, zeros, given, generator)
+                drawn[wrong, axis] = mixture.value(axis, components, generator)
+    copied = _copied(drawn, impossible_records(drawn, mixture.zeros), given, generator)
+    for place in np.flatnonzero(impossible_records(copied, mixture.zeros)):
+        copied[place] = mended(copied[place], mixture.shape, mixture.zeros, given, generator)
     return copied
 
 
@@ -336,72 +385,6 @@ def _changed(record: Integers, axis: int, size: int) -> Integers:
     listed = np.repeat(record[None, :], size, axis=0)
     listed[:, axis] = np.arange(size)
     return listed
-
-
-# A model of synthetic records that is a mixture of products: no number of attributes is too large for it.
-
-"""Cells of components that are worked on at once, of one table."""
-
-
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Components with weights, in each of which the attributes are independent.
-
-    ``shares`` holds for each attribute a row for each component and a column for each group of values.
-    """
-
-    shape: tuple[int, ...]
-    total: float
-    weights: Floats
-    shares: tuple[Floats, ...]
-    groupings: tuple[Grouping, ...]
-    zeros: tuple[Zeros, ...] = ()
-
-    def table(self, axes: Axes) -> Floats:
-        """Return the expected counts of a table of distinct attributes in any order; they sum to the total.
-
-        Impossible combinations of the table's own attributes have count 0, at the expense of all other cells alike.
-        """
-        groups = self._grouped(axes)
-        for place, axis in enumerate(axes):
-            grouping = self.groupings[axis]
-            if grouping.many < len(grouping.of_values):
-                along = [1] * len(axes)
-                along[place] = self.shape[axis]
-                groups = np.take(groups, grouping.of_values, axis=place) * grouping.within.reshape(along)
-        possible = self._without_impossible(axes, groups)
-        return possible * (self.total / possible.sum())
-
-    def _grouped(self, axes: Axes) -> Floats:
-        """Return the shares of all combinations of groups, some components at a time."""
-        sizes = [self.groupings[axis].many for axis in axes]
-        cells = prod(sizes[:-1])
-        found, step = np.zeros((cells, sizes[-1]) if axes else (1, 1)), max(1, MOST_CELLS // max(cells, 1))
-        for first in range(0, len(self.weights), step):
-            some = slice(first, first + step)
-            products = self.weights[some, None]
-            for axis in axes[:-1]:
-                products = (products[:, :, None] * self.shares[axis][some, None, :]).reshape(len(products), -1)
-            found += products.T @ (self.shares[axes[-1]][some] if axes else np.ones((len(products), 1)))
-        return found.reshape(sizes)
-
-    def _without_impossible(self, axes: Axes, shares: Floats) -> Floats:
-        """Set impossible combinations to 0, unless nothing would be left."""
-        found = shares
-        for each in self.zeros:
-            if set(each.axes) <= set(axes):
-                places = [axes.index(axis) for axis in each.axes]
-                ascending = np.transpose(each.impossible, np.argsort(places))
-                sizes = [self.shape[axis] if axis in each.axes else 1 for axis in axes]
-                found = np.where(ascending.reshape(sizes), 0.0, found)
-        return found if found.sum() > 0 else shares
-
-    def records(self, many: int, generator: np.random.Generator, kept: Integers | None = None) -> Integers:
-        """Draw records, one row of positions for each; columns of ``kept`` without -1 are taken as they are."""
-        parts = Parts(self.shape, self.weights, self.shares, self.groupings)
-        drawn, components = mixture_records(parts, many, generator, kept)
-        closer = exchanged(drawn, components, parts, given_columns(kept), generator)
-        return only_possible(closer, self.zeros, parts, generator, kept)
 
 
 def fit_mixture(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros
-from blowfish_privacy.mechanisms.synthetic.tree import Step, tree_records
+from blowfish_privacy.mechanisms.synthetic.tree import Step, spanning, tree_records
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.progress import task
 
@@ -105,15 +105,11 @@ def gathered(
 
 def _margin(axis: int, size: int, records: float, measurements: Sequence[Measurement]) -> Floats:
     """Return the shares of the values of an attribute; equal ones if no table contains it."""
-    weighted, precision = np.full(size, 0.0), 0.0
-    for each in measurements:
-        if axis in each.axes:
-            kept = each.axes.index(axis)
-            others = tuple(place for place in range(len(each.axes)) if place != kept)
-            variance = max(each.variance, LEAST_VARIANCE) * (each.noisy.size // size)
-            weighted += each.noisy.sum(axis=others) / variance
-            precision += 1 / variance
-    return on_simplex(weighted / precision / records) if precision else np.full(size, 1 / size)
+    tables = [each for each in measurements if axis in each.axes]
+    if not tables:
+        return np.full(size, 1 / size)
+    mean, _ = _mean((axis,), tables, ())
+    return on_simplex(mean / records)
 
 
 def on_simplex(values: Floats) -> Floats:
@@ -152,14 +148,19 @@ def _grouping(margin: Floats, most: int) -> Grouping:
     return Grouping(of_values.astype(np.int64), sizes.astype(np.int64), within)
 
 
-def _mean(axes: Axes, tables: Sequence[Measurement], sides: tuple[Grouping, Grouping]) -> tuple[Floats, float]:
-    """Return the mean of tables that contain a pair, weighted by precision, and its variance in one cell of values."""
-    weighted, precision = np.zeros((sides[0].many, sides[1].many)), 0.0
+def _mean(axes: Axes, tables: Sequence[Measurement], sides: Sequence[Grouping]) -> tuple[Floats, float]:
+    """Return the mean of tables that contain some axes, weighted by precision, and its variance in one cell of values.
+
+    ``sides`` are the groups along each axis; without them, values are told apart.
+    """
+    weighted, precision = np.zeros(()), 0.0
     for each in tables:
         others = tuple(place for place, axis in enumerate(each.axes) if axis not in axes)
         variance = max(each.variance, LEAST_VARIANCE) * prod(each.noisy.shape[place] for place in others)
         counts = each.noisy.sum(axis=others).astype(np.float64)
-        weighted += sides[1].summed(sides[0].summed(counts, 0), 1) / variance
+        for at, side in enumerate(sides):
+            counts = side.summed(counts, at)
+        weighted = weighted + counts / variance
         precision += 1 / variance
     return weighted / precision, 1 / precision
 
@@ -234,9 +235,12 @@ def tree_start(evidence: Evidence, many: int, generator: np.random.Generator) ->
 def tree_steps(evidence: Evidence) -> list[Step]:
     """Cut the tree into one step for each attribute, given the attribute that it hangs on."""
     near: dict[int, list[Pair]] = {axis: [] for axis in range(len(evidence.margins))}
-    for pair in _spanning(evidence):
-        for axis in pair.axes:
-            near[axis].append(pair)
+    of_axes: dict[Axes, Pair] = {pair.axes: pair for pair in evidence.pairs}
+    amounts = {axes: information(evidence, pair) for axes, pair in of_axes.items()}
+    told = {axes: amount for axes, amount in amounts.items() if amount > LEAST_INFORMATION}
+    for axes in spanning(told, len(evidence.margins)):
+        for axis in axes:
+            near[axis].append(of_axes[axes])
     steps: list[Step] = []
     seen: set[int] = set()
     for root in near:
@@ -251,20 +255,6 @@ def tree_steps(evidence: Evidence) -> list[Step]:
                 if child not in seen:
                     waiting.append(Step(child, (step.axis,), np.maximum(table, 0.0)))
     return steps
-
-
-def _spanning(evidence: Evidence) -> list[Pair]:
-    """Choose the pairs with the most information that close no circle."""
-    informative = [(information(evidence, pair), pair) for pair in evidence.pairs]
-    informative.sort(key=lambda each: -each[0])
-    part = list(range(len(evidence.margins)))
-    chosen: list[Pair] = []
-    for amount, pair in informative:
-        one, other = (part[axis] for axis in pair.axes)
-        if amount > LEAST_INFORMATION and one != other:
-            chosen.append(pair)
-            part = [one if each == other else each for each in part]
-    return chosen
 
 
 def information(evidence: Evidence, pair: Pair) -> float:

@@ -95,6 +95,12 @@ def combined(measurements: Iterable[Measurement]) -> dict[Axes, Known]:
 
 MODEL_CELLS = 150_000
 """The most cells of a model's cliques."""
+MOST_GROWTH = 0.2
+"""The share of the room that one table may take."""
+ROOM_PRICE = 0.3
+"""How many records, as a share of all, a table must tell for all the room that a model has."""
+REFILLED = 2.5
+"""How many times the records expected in a cell noise may add: fits multiply, so that empty cells stay empty."""
 _MOST_WAYS = 3
 _MOST_TABLES = 2_000
 _MOST_PAIRS, _LARGEST_PAIR = 20_000, 1_000_000

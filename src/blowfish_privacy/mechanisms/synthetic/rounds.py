@@ -8,7 +8,7 @@ in integers. See ``docs/proofs/packings.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial, reduce
@@ -28,8 +28,18 @@ from blowfish_privacy.mechanisms.synthetic.costs import (
     rounded_down,
     rounded_up,
 )
-from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Known, Measurement, Zeros, combined
-from blowfish_privacy.mechanisms.synthetic.tree import TreeFit, cells_of, cliques_of, fit_tree
+from blowfish_privacy.mechanisms.synthetic.model import (
+    MODEL_CELLS,
+    MOST_GROWTH,
+    REFILLED,
+    ROOM_PRICE,
+    Axes,
+    Known,
+    Measurement,
+    Zeros,
+    combined,
+)
+from blowfish_privacy.mechanisms.synthetic.tree import TreeFit, fit_tree, tree_cells
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.noise.choice import ONE, Weight, choose, exponential_weight, product, total, uniform_below
 from blowfish_privacy.privacy.loss import PairClass
@@ -81,10 +91,7 @@ def encoded(steps: Sequence[Step]) -> Integers:
 
 def decoded(numbers: Integers, shape: Sequence[int]) -> list[Step]:
     """Read what :func:`encoded` writes."""
-    return list(_steps(numbers, shape))
-
-
-def _steps(numbers: Integers, shape: Sequence[int]) -> Iterator[Step]:
+    steps: list[Step] = []
     place = 0
 
     def take(many: int) -> Integers:
@@ -115,11 +122,12 @@ def _steps(numbers: Integers, shape: Sequence[int]) -> Iterator[Step]:
         many = one()
         if many == 0:
             coefficient, classes = ratio(), several()
-            yield TableChoice(coefficient, classes, tuple(table(several()) for _ in range(one())))
-            continue
-        axes = table(tuple(int(each) for each in take(many)))
-        scale, sizes = ratio(), [shape[axis] for axis in axes]
-        yield Look(axes, scale, take(prod(sizes)).reshape(sizes))
+            steps.append(TableChoice(coefficient, classes, tuple(table(several()) for _ in range(one()))))
+        else:
+            axes = table(tuple(int(each) for each in take(many)))
+            scale, sizes = ratio(), [shape[axis] for axis in axes]
+            steps.append(Look(axes, scale, take(prod(sizes)).reshape(sizes)))
+    return steps
 
 
 # Looking at tables: each look is paid for before it is taken.
@@ -155,6 +163,11 @@ class Looks:
         earlier = self.known.get(axes)
         self.known[axes] = combined([told])[axes] if earlier is None else earlier.with_another(told)
 
+    def take(self, tables: Sequence[Axes]) -> None:
+        """Take tables without secrets as they are."""
+        for axes in tables:
+            self.look(axes, Fraction(0))
+
     def share(self, tables: Sequence[Axes], importance: Sequence[float], share: Fraction) -> None:
         """Measure several tables with a share of every limit, what matters most with least noise."""
         room = {pairs: min(share * limit, self.accountant.room[pairs]) for pairs, limit in self.limits.items()}
@@ -164,10 +177,7 @@ class Looks:
                 self.look(axes, scale)
 
 
-# Measuring all single attributes and all pairs at once: nothing is chosen.
-
 _SINGLE = 3.0
-
 """How much more an attribute by itself matters: every table of a model rests on it."""
 
 
@@ -176,23 +186,10 @@ def importance_of(shape: Sequence[int], axes: Axes) -> float:
     return (_SINGLE if len(axes) == 1 else 1.0) * prod(shape[axis] for axis in axes) ** 0.25
 
 
-def measure_all_pairs(looks: Looks, exact: Sequence[Axes], pairs: Sequence[Axes]) -> list[Step]:
-    """Measure every attribute and every pair with all that may be lost."""
-    shape = looks.costs.domain.shape
-    for axes in exact:
-        looks.look(axes, Fraction(0))
-    single = [(axis,) for axis in range(len(shape))]
-    tables = [axes for axes in (*single, *pairs) if axes not in looks.known]
-    looks.share(tables, [importance_of(shape, axes) for axes in tables], Fraction(1))
-    return looks.steps
-
-
 MOST_ATOMS = 16
-
 """Above, the sums over sets of atoms take seconds: the atoms are split into blocks at random."""
 
 Candidate = tuple[int, int]
-
 """A set of atoms as a bit mask, and a score."""
 
 
@@ -203,7 +200,15 @@ def draw_packing(atoms: int, candidates: Sequence[Candidate], coefficient: Fract
     other, the lowest of those that are left first: it is skipped, or covered by a mask, and then one of the
     candidates with that mask is drawn.
     """
-    _check(atoms, candidates, coefficient)
+    if atoms > MOST_ATOMS:
+        raise QueryError(
+            f"packings are drawn of at most {MOST_ATOMS} secret attributes at once, got {atoms}.",
+            hint="split them into blocks at random first.",
+        )
+    if coefficient < 0 or not all(0 < mask < 1 << atoms for mask, _ in candidates):
+        raise QueryError(
+            "a packing needs a coefficient of 0 or more, and candidates that each contain one of its atoms or more."
+        )
     law = _PackingLaw(candidates, coefficient)
     chosen: list[int] = []
     left = law.covered
@@ -246,7 +251,8 @@ class _PackingLaw:
         for mask in self.members:
             self._by_lowest.setdefault(mask & -mask, []).append(mask)
         self._powers = [coefficient * score for _, score in candidates]
-        self._sums: dict[int, _PackingSums] = {}
+        self._of_masks: dict[int, dict[int, Weight]] = {}
+        self._sums: dict[tuple[int, int], Weight] = {}
 
     def masks_of_lowest(self, left: int) -> list[int]:
         """List the masks that may cover the lowest atom that is left."""
@@ -254,46 +260,21 @@ class _PackingLaw:
 
     def weights_of_lowest(self, left: int, bits: int) -> list[Weight]:
         """Enclose the sum of the weights of all packings in which the lowest atom is skipped, or has each mask."""
-        if bits not in self._sums:
+        if bits not in self._of_masks:
             weights = [exponential_weight(power, bits) for power in self._powers]
             of_masks = {mask: total([weights[index] for index in each], bits) for mask, each in self.members.items()}
-            self._sums[bits] = _PackingSums(self, of_masks, bits)
-        return self._sums[bits].parts(left)
+            self._of_masks[bits] = of_masks
+        of_masks = self._of_masks[bits]
+        covered = [product(of_masks[mask], self._packings(left ^ mask, bits)) for mask in self.masks_of_lowest(left)]
+        return [self._packings(left & left - 1, bits), *covered]
 
-
-class _PackingSums:
-    """Sums of weights over packings, by dynamic programming over the sets of atoms that can be left."""
-
-    def __init__(self, law: _PackingLaw, of_masks: dict[int, Weight], bits: int) -> None:
-        self._law = law
-        self._of_masks = of_masks
-        self._bits = bits
-        self._known: dict[int, Weight] = {0: ONE}
-
-    def parts(self, left: int) -> list[Weight]:
-        """Enclose what skipping the lowest atom, and each mask that may cover it, contributes."""
-        covered = [
-            product(self._of_masks[mask], self._packings(left ^ mask)) for mask in self._law.masks_of_lowest(left)
-        ]
-        return [self._packings(left & left - 1), *covered]
-
-    def _packings(self, left: int) -> Weight:
-        """Enclose the sum of the weights of all packings of what is left."""
-        if left not in self._known:
-            self._known[left] = total(self.parts(left), self._bits)
-        return self._known[left]
-
-
-def _check(atoms: int, candidates: Sequence[Candidate], coefficient: Fraction) -> None:
-    if atoms > MOST_ATOMS:
-        raise QueryError(
-            f"packings are drawn of at most {MOST_ATOMS} secret attributes at once, got {atoms}.",
-            hint="split them into blocks at random first.",
-        )
-    if coefficient < 0 or not all(0 < mask < 1 << atoms for mask, _ in candidates):
-        raise QueryError(
-            "a packing needs a coefficient of 0 or more, and candidates that each contain one of its atoms or more."
-        )
+    def _packings(self, left: int, bits: int) -> Weight:
+        """Enclose the sum of the weights of all packings of what is left, by dynamic programming."""
+        if not left:
+            return ONE
+        if (left, bits) not in self._sums:
+            self._sums[left, bits] = total(self.weights_of_lowest(left, bits), bits)
+        return self._sums[left, bits]
 
 
 # Choosing, measuring and fitting in rounds, until what may be lost is used up.
@@ -304,34 +285,18 @@ def _check(atoms: int, candidates: Sequence[Candidate], coefficient: Fraction) -
 # it that no class of secret pairs loses more than its limit.
 
 FIRST, LAST = Fraction(1, 10), Fraction(3, 10)
-
 """What the attributes by themselves may use of each limit, and what is kept for the end."""
 
 ROUNDS = 14
-
 """How many rounds the rest is for, unless the noise is made smaller."""
 
 _MOST_ROUNDS = 60
 
 _FITTING = 40
-
 """Steps of a fit between two rounds, which starts from the one before."""
 
 _USEFUL = 1 / 4
-
 """If tables of a smaller share of the classes told more than noise would, the next round has less noise."""
-
-_REFILLED = 2.5
-
-"""How many times the records expected in a cell noise may add: fits multiply, so that empty cells stay empty."""
-
-_ROOM_PRICE = 0.3
-
-"""How many records, as a share of all, a table must tell for all the room that a model has."""
-
-_MOST_GROWTH = 0.2
-
-"""The share of the room that one table may take."""
 
 
 @dataclass(eq=False)
@@ -348,8 +313,7 @@ class Rounds:
     def run(self, exact: Sequence[Axes]) -> list[Step]:
         """Return all steps, each with its noise; tables without secrets are taken as they are."""
         looks, shape = self.looks, self.looks.costs.domain.shape
-        for axes in exact:
-            looks.look(axes, Fraction(0))
+        looks.take(exact)
         single = [(axis,) for axis in range(len(shape)) if (axis,) not in looks.known]
         looks.share(single, [float(shape[axis]) for (axis,) in single], FIRST)
         if looks.limits:
@@ -386,13 +350,11 @@ class Rounds:
                 return
             last, share = most < share, min(share, most)
             share *= self._round(share)
-            self._tell((1 - LAST) - sum(left) / len(left))
+            if self.report is not None:
+                done = (1 - LAST) - sum(left) / len(left)
+                self.report(min(max(float(done), 0.0), 1.0))
             if last:
                 return
-
-    def _tell(self, done: Fraction | float) -> None:
-        if self.report is not None:
-            self.report(min(max(float(done), 0.0), 1.0))
 
     def _round(self, share: Fraction) -> Fraction:
         """Choose tables and measure them with a share of the limits; say how many times as much the next may use."""
@@ -413,23 +375,23 @@ class Rounds:
                 taken.append(axes)
         if taken:
             self._fit = self._fitted(self._fit)
-        useful = [axes for axes in taken if self._told_more_than_noise(before.table(axes), axes, scales[axes])]
-        told = sum(len(self._costs.weights(axes)) for axes in useful)
+        told = 0
+        for axes in taken:
+            expected = before.table(axes)
+            if float(np.abs(self._fit.model.table(axes) - expected).sum()) > self._noise(expected, scales[axes]):
+                told += len(self._costs.weights(axes))
         return tariff.finer if told < _USEFUL * len(active) else Fraction(1)
-
-    def _told_more_than_noise(self, before: Floats, axes: Axes, scale: Fraction) -> bool:
-        return float(np.abs(self._fit.model.table(axes) - before).sum()) > self._noise(before, scale)
 
     def _scale(self, axes: Axes, amount: Fraction) -> Fraction:
         return rounded_up(max(self._costs.weights(axes).values()) / amount)
 
     def _noise(self, expected: Floats, scale: Fraction) -> float:
         """Return how many records noise misplaces in a table, about, once a model is fitted to it."""
-        return float(np.minimum(self._costs.tariff.size(scale), _REFILLED * expected).sum())
+        return float(np.minimum(self._costs.tariff.size(scale), REFILLED * expected).sum())
 
     def _to_choose_from(self, active: set[PairClass]) -> list[Axes]:
         """List the tables that all classes can pay for, and that do not make the model too large."""
-        most = min(self._most_cells(), self._fit.model.tree.cells + _MOST_GROWTH * MODEL_CELLS)
+        most = min(self._most_cells(), self._fit.model.tree.cells + MOST_GROWTH * MODEL_CELLS)
         return [
             axes for axes in self.candidates if {*self._costs.weights(axes)} <= active and self._cells(axes) <= most
         ]
@@ -444,7 +406,7 @@ class Rounds:
         tree = self._fit.model.tree
         if tree.home(axes) is not None and axes not in self.looks.known:
             return tree.cells
-        return cells_of(tree.shape, cliques_of(tree.shape, [*self.looks.known, *(z.axes for z in self.zeros), axes]))
+        return tree_cells(tree.shape, [*self.looks.known, *(z.axes for z in self.zeros), axes])
 
     def _chosen(self, tables: Sequence[Axes], scales: Mapping[Axes, Fraction], amount: Fraction) -> list[Axes]:
         """Draw a packing: tables of which no two tell the same class."""
@@ -487,14 +449,13 @@ class Rounds:
         """Return how far the counts are from the model, less what noise would make of it: in whole numbers."""
         expected = self._fit.model.table(axes)
         growth = max(0, self._cells(axes) - self._fit.model.tree.cells) / MODEL_CELLS
-        worth = self._noise(expected, scale) + _ROOM_PRICE * growth * self._fit.model.total
+        worth = self._noise(expected, scale) + ROOM_PRICE * growth * self._fit.model.total
         return int(np.abs(self.looks.counts[axes] - np.rint(expected).astype(np.int64)).sum()) - round(worth)
 
     def _measure_again(self) -> None:
         """Measure all that the model holds with all that is left, first of all what matters most."""
         tables = [axes for axes, known in self.looks.known.items() if known.variance > 0]
-        importance = [self._filled(axes) for axes in tables]
-        self.looks.share(tables, importance, Fraction(1))
+        self.looks.share(tables, [self._filled(axes) for axes in tables], Fraction(1))
 
     def _filled(self, axes: Axes) -> float:
         """Count the cells in which noise matters: where hardly a record is expected, the fit leaves it out."""

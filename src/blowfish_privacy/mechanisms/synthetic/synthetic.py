@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets, TableAggregates
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell, Domain, quoted
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
@@ -36,6 +36,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_of
 from blowfish_privacy.queries import Query, Synthetic
 from blowfish_privacy.queries.counts import HistogramForm
+from blowfish_privacy.queries.tables import listed_tables
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
 from blowfish_privacy.support.progress import task
@@ -215,7 +216,8 @@ class SyntheticMechanism(Mechanism):
         ]
 
     def without_noise(self) -> str | None:
-        return self.scope.exact_words() if self.limits else None
+        exact = [[quoted(name) for name in self._named(axes)] for axes in self.scope.exact]
+        return listed_tables(exact) if exact and self.limits else None
 
     def expected_error(self) -> ExpectedError:
         worst = max(self.first, default=Fraction(0))

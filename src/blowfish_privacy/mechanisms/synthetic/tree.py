@@ -76,6 +76,11 @@ def cells_of(shape: Sequence[int], cliques: Collection[Axes]) -> int:
     return sum(prod(shape[axis] for axis in clique) for clique in cliques)
 
 
+def tree_cells(shape: Sequence[int], sets: Collection[Axes]) -> int:
+    """Count the cells of a tree in which every set lies in one clique."""
+    return cells_of(shape, cliques_of(shape, sets))
+
+
 def cliques_of(shape: Sequence[int], sets: Collection[Axes]) -> list[Axes]:
     """Fill in the graph of attributes that share a set, by always leaving out the one that is cheapest to leave out.
 
@@ -107,6 +112,18 @@ def cliques_of(shape: Sequence[int], sets: Collection[Axes]) -> list[Axes]:
 
 def _weight(axes: Collection[int], weights: Sequence[float]) -> float:
     return sum(weights[axis] for axis in axes)
+
+
+def spanning(scores: Mapping[Axes, float], attributes: int) -> list[Axes]:
+    """Take the pairs with the highest scores that close no circle."""
+    part = list(range(attributes))
+    chosen: list[Axes] = []
+    for axes in sorted(scores, key=lambda axes: (-scores[axes], axes)):
+        one, other = (part[axis] for axis in axes)
+        if one != other:
+            chosen.append(axes)
+            part = [one if each == other else each for each in part]
+    return chosen
 
 
 # Records made from a chain of conditional tables, with far less error than independent draws have.
@@ -300,7 +317,7 @@ class TreeModel:
         if home is None:
             return self.total * self._joined(axes)
         clique = self.tree.cliques[home]
-        summed = self.beliefs[home].sum(axis=tuple(place for place, axis in enumerate(clique) if axis not in axes))
+        summed = self.beliefs[home].sum(axis=others_of(clique, axes))
         left = [axis for axis in clique if axis in axes]
         return self.total * summed.transpose([left.index(axis) for axis in axes])
 
@@ -308,7 +325,7 @@ class TreeModel:
     def _conditionals(self) -> list[Floats]:
         """The table of each clique, given what it shares with the one above it."""
         return [
-            belief / np.maximum(belief.sum(axis=_others(clique, separator), keepdims=True), _TINY)
+            belief / np.maximum(belief.sum(axis=others_of(clique, separator), keepdims=True), _TINY)
             for clique, separator, belief in zip(self.tree.cliques, self.tree.separators, self.beliefs, strict=True)
         ]
 
@@ -431,8 +448,8 @@ def _places(tree: JunctionTree) -> list[_Place]:
         higher = tree.cliques[max(above, 0)]
         places.append(
             _Place(
-                _others(clique, shared),
-                _others(higher, shared),
+                others_of(clique, shared),
+                others_of(higher, shared),
                 spread_over(tree.shape, shared, clique),
                 spread_over(tree.shape, shared, higher),
             )
@@ -440,7 +457,8 @@ def _places(tree: JunctionTree) -> list[_Place]:
     return places
 
 
-def _others(clique: Axes, shared: Axes) -> Axes:
+def others_of(clique: Axes, shared: Axes) -> Axes:
+    """Return the places of a clique's other attributes."""
     return tuple(place for place, axis in enumerate(clique) if axis not in shared)
 
 
@@ -581,7 +599,7 @@ class _Problem:
             ridge,
             home,
             spread_over(tree.shape, known.axes, clique),
-            tuple(place for place, axis in enumerate(clique) if axis not in known.axes),
+            others_of(clique, known.axes),
             1 / np.sqrt(np.maximum(known.counts, 0.0) + ridge),
         )
 
