@@ -136,9 +136,11 @@ def planned(data, session, most):
     return plans
 
 
-def opened(policy, budget):
-    counts = bp.Counts(np.ones(policy.domain.shape, dtype=int))
-    return bp.Session(counts, policy, budget=BUDGETS[budget])
+def opened(data, budget, most):
+    """Draw a policy, open a session under it, and plan some queries."""
+    policy = drawn_policy(data)
+    session = bp.Session(bp.Counts(np.ones(policy.domain.shape, dtype=int)), policy, budget=BUDGETS[budget])
+    return policy, session, planned(data, session, most)
 
 
 def exponent(measure, amount):
@@ -154,9 +156,8 @@ def holds(stated, truth):
 @given(data=st.data())
 @settings(max_examples=examples(30), deadline=None)
 def test_what_one_plan_states_holds_for_every_pair(budget, data):
-    policy = drawn_policy(data)
-    session = opened(policy, budget)
-    for plan in planned(data, session, 1):
+    policy, session, plans = opened(data, budget, 1)
+    for plan in plans:
         about_one(plan, plan, policy)
         text = session.release(plan).text
         body = reading.parse(text)
@@ -214,9 +215,7 @@ def about_one(plan, made, policy):
 @given(data=st.data())
 @settings(max_examples=examples(25), deadline=None)
 def test_what_a_ledger_states_of_several_releases_holds_for_every_pair(budget, data):
-    policy = drawn_policy(data)
-    session = opened(policy, budget)
-    plans = planned(data, session, 3)
+    policy, session, plans = opened(data, budget, 3)
     for plan in plans:
         session.release(plan)
     if not plans:

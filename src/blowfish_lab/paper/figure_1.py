@@ -234,10 +234,11 @@ def _centres(method: str, data: ClusteringData, named: Named, epsilon: str) -> F
     seed = int(np.random.default_rng().integers(2**31))
     if method == OURS:
         return _ours(data, named, epsilon, seed)
-    return _not_private(data, named, epsilon, seed, as_printed if method == PRINTED else clipped)
+    return not_private_centres(data, named, epsilon, seed, as_printed if method == PRINTED else clipped)
 
 
-def _not_private(data: ClusteringData, named: Named, epsilon: str, seed: int, divided: Division) -> Floats:
+def not_private_centres(data: ClusteringData, named: Named, epsilon: str, seed: int, divided: Division) -> Floats:
+    """Find centres with the published noise: NOT PRIVATE."""
     low, high = data.box
     values = np.repeat(data.points, data.weights, axis=0)
     return not_private_published_sulq_kmeans(

@@ -2,9 +2,8 @@
 
 from blowfish_privacy.graphs.by_value import ByValue
 from blowfish_privacy.graphs.explicit import AddRemove, ExplicitGraph, Public
-from blowfish_privacy.graphs.full_domain import FullDomain
 from blowfish_privacy.graphs.graph import SecretGraph, Secrets
-from blowfish_privacy.graphs.partition import Partition, Within
+from blowfish_privacy.graphs.partition import FullDomain, Partition, Within
 from blowfish_privacy.graphs.per_attribute import Attributes, PerAttribute
 from blowfish_privacy.graphs.threshold import DistanceThreshold
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,7 +20,9 @@ from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, EqualBl
 from blowfish_privacy.graphs.explicit import Public, graph_of
 from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
+    MOST_VALUES,
     SECRETS_FORM,
+    Choices,
     Edge,
     Hops,
     Rows,
@@ -35,8 +37,6 @@ from blowfish_privacy.graphs.graph import (
 from blowfish_privacy.graphs.partition import PartitionGraph
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.support.file_forms import Form, Wanted
-
-_MOST_VALUES = 1_000_000
 
 
 def union(graphs: Sequence[SecretGraph]) -> SecretGraph:
@@ -55,25 +55,59 @@ def union(graphs: Sequence[SecretGraph]) -> SecretGraph:
     return UnionGraph(domain, tuple(kept))
 
 
-def widest_of(edges: Iterable[Edge], axis: int) -> Edge | None:
-    """Return the edge that moves furthest along an axis; None if there is none."""
-    return max(edges, key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
+class _SeveralGraphs(SecretGraph):
+    """The edges of several graphs, each on the domain or, for one value of a column, on the other attributes."""
+
+    @property
+    @abstractmethod
+    def _graphs(self) -> tuple[SecretGraph, ...]:
+        """The graphs."""
+
+    @abstractmethod
+    def _lifted(self, edge: Edge, number: int) -> Edge:
+        """Return an edge of one of the graphs as an edge of this one."""
+
+    @property
+    def one_at_a_time(self) -> bool:
+        return all(graph.one_at_a_time for graph in self._graphs)
+
+    def widest_edge(self, name: str) -> Edge | None:
+        edges = ((number, graph.widest_edge(name)) for number, graph in enumerate(self._graphs) if name in graph.domain)
+        lifted = (self._lifted(edge, number) for number, edge in edges if edge is not None)
+        axis = self.domain.axis(name)
+        return max(lifted, key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
+
+    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
+        found = [graph.broadest() for graph in self._graphs]
+        edges = tuple(self._lifted(edge, number) for number, (edges, _) in enumerate(found) for edge in edges)
+        return edges, all(listed for _, listed in found)
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        pairs = (graph.joins(name, first, second) for graph in self._graphs if name in graph.domain)
+        return next((pair for pair in pairs if pair is not None), None)
+
+    def stretches(self, name: str) -> tuple[Stretches, ...]:
+        cuts = [graph.stretches(name) for graph in self._graphs if name in graph.domain]
+        return merged(cuts, self.domain[name].size)
 
 
 @dataclass(frozen=True)
-class UnionGraph(SecretGraph):
+class UnionGraph(_SeveralGraphs):
     """The edges of several graphs; where only some have one, a step may change from one graph to another."""
 
     domain: Domain
     graphs: tuple[SecretGraph, ...]
 
     @property
-    def homogeneous(self) -> bool:
-        return all(graph.homogeneous for graph in self.graphs)
+    def _graphs(self) -> tuple[SecretGraph, ...]:
+        return self.graphs
+
+    def _lifted(self, edge: Edge, number: int) -> Edge:
+        return edge
 
     @property
-    def one_at_a_time(self) -> bool:
-        return all(graph.one_at_a_time for graph in self.graphs)
+    def homogeneous(self) -> bool:
+        return all(graph.homogeneous for graph in self.graphs)
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
         return any(graph.adjacent(x, y) for graph in self.graphs)
@@ -84,7 +118,7 @@ class UnionGraph(SecretGraph):
     @cached_property
     def _merged(self) -> dict[Hashable, Hashable] | None:
         """For each component of the first graph, one that stands for all that the others join with it."""
-        if self.domain.size > _MOST_VALUES:
+        if self.domain.size > MOST_VALUES:
             return None
         import networkx as nx
 
@@ -109,21 +143,6 @@ class UnionGraph(SecretGraph):
     def changing(self, name: str) -> SecretGraph:
         return union([graph.changing(name) for graph in self.graphs])
 
-    def widest_edge(self, name: str) -> Edge | None:
-        edges = (graph.widest_edge(name) for graph in self.graphs)
-        return widest_of((edge for edge in edges if edge is not None), self.domain.axis(name))
-
-    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        found = [graph.broadest() for graph in self.graphs]
-        return tuple(edge for edges, _ in found for edge in edges), all(listed for _, listed in found)
-
-    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        pairs = (graph.joins(name, first, second) for graph in self.graphs)
-        return next((pair for pair in pairs if pair is not None), None)
-
-    def stretches(self, name: str) -> tuple[Stretches, ...]:
-        return merged([graph.stretches(name) for graph in self.graphs], self.domain[name].size)
-
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
         return max(graph.longest_move(prices) for graph in self.graphs)
 
@@ -137,15 +156,10 @@ class UnionGraph(SecretGraph):
         return by_any(((graph.class_pairs(pieces), 1) for graph in self.graphs), pieces.classes)
 
     def _canonical(self) -> Any:
-        """List the graphs."""
-        return {
-            "union": sorted(
-                (graph.canonical() for graph in self.graphs), key=lambda form: json.dumps(form, sort_keys=True)
-            )
-        }
+        forms = (graph.canonical() for graph in self.graphs)
+        return {"union": sorted(forms, key=lambda form: json.dumps(form, sort_keys=True))}
 
     def _words(self) -> Words:
-        """Collect what the graphs protect."""
         said = [graph.words() for graph in self.graphs]
         names = " and ".join(map(quoted, self.domain.names))
         apart = f"{names}: values that no chain of secret pairs connects are not protected from each other."
@@ -190,7 +204,7 @@ def _with_public(domain: Domain, column: str, part: SecretGraph) -> SecretGraph 
 
 
 @dataclass(frozen=True)
-class ByValueGraph(SecretGraph):
+class ByValueGraph(_SeveralGraphs):
     """One graph on the other attributes for each value of a column, which no edge changes."""
 
     domain: Domain
@@ -209,8 +223,8 @@ class ByValueGraph(SecretGraph):
         return all(part.transitive for part in self.parts)
 
     @property
-    def one_at_a_time(self) -> bool:
-        return all(part.one_at_a_time for part in self.parts)
+    def by_column(self) -> tuple[str, Sequence[SecretGraph]]:
+        return self.column, [self.parts[number] for number in self.chosen]
 
     @property
     def enumerated(self) -> tuple[Edge, ...] | None:
@@ -220,12 +234,18 @@ class ByValueGraph(SecretGraph):
     def _enumerated(self) -> tuple[Edge, ...] | None:
         return None if any(part.enumerated is None for part in self.parts) else tuple(self._all_edges())
 
+    @property
+    def _graphs(self) -> tuple[SecretGraph, ...]:
+        return self.parts
+
+    def _lifted(self, edge: Edge, number: int) -> Edge:
+        return self._lift(edge, self.chosen.index(number))
+
     @cached_property
     def _axis(self) -> int:
         return self.domain.axis(self.column)
 
-    def part(self, position: int) -> SecretGraph:
-        """Return the graph, on the other attributes, that a position of the column chooses."""
+    def _part(self, position: int) -> SecretGraph:
         return self.parts[self.chosen[position]]
 
     def _split(self, x: Cell) -> tuple[int, Cell]:
@@ -237,15 +257,15 @@ class ByValueGraph(SecretGraph):
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
         (a, first), (b, second) = self._split(x), self._split(y)
-        return a == b and self.part(a).adjacent(first, second)
+        return a == b and self._part(a).adjacent(first, second)
 
     def hops(self, x: Cell, y: Cell) -> Hops:
         (a, first), (b, second) = self._split(x), self._split(y)
-        return self.part(a).hops(first, second) if a == b else inf
+        return self._part(a).hops(first, second) if a == b else inf
 
     def component(self, x: Cell) -> Hashable:
         position, rest = self._split(x)
-        return position, self.part(position).component(rest)
+        return position, self._part(position).component(rest)
 
     @property
     def connected(self) -> bool:
@@ -254,7 +274,7 @@ class ByValueGraph(SecretGraph):
     def furthest(self) -> Edge:
         ends = [(part.hops(*(edge := _furthest(part))), number, edge) for number, part in enumerate(self.parts)]
         _, number, edge = max(ends)
-        return self._lift(edge, self.chosen.index(number))
+        return self._lifted(edge, number)
 
     def project(self, names: Sequence[str]) -> SecretGraph:
         if tuple(names) not in self._projections:
@@ -287,27 +307,6 @@ class ByValueGraph(SecretGraph):
         kept = [part.changing(name) for part in self.parts]
         return by_value(self.domain, self.column, [kept[number] for number in self.chosen])
 
-    def widest_edge(self, name: str) -> Edge | None:
-        if name == self.column:
-            return None
-        edges = ((part.widest_edge(name), self.chosen.index(number)) for number, part in enumerate(self.parts))
-        return widest_of((self._lift(edge, at) for edge, at in edges if edge is not None), self.domain.axis(name))
-
-    def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        found = [(part.broadest(), self.chosen.index(number)) for number, part in enumerate(self.parts)]
-        edges = tuple(self._lift(edge, at) for (edges, _), at in found for edge in edges)
-        return edges, all(listed for (_, listed), _ in found)
-
-    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        if name == self.column:
-            return None
-        pairs = (part.joins(name, first, second) for part in self.parts)
-        return next((pair for pair in pairs if pair is not None), None)
-
-    def stretches(self, name: str) -> tuple[Stretches, ...]:
-        size = self.domain[name].size
-        return merged([] if name == self.column else [part.stretches(name) for part in self.parts], size)
-
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
         others = [*prices[: self._axis], *prices[self._axis + 1 :]]
         return max(part.longest_move(others) for part in self.parts)
@@ -330,14 +329,12 @@ class ByValueGraph(SecretGraph):
         return Steepest(found.rise, row, self._lift(found.edge, positions[at]))
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        return by_any(self._class_pairs(pieces), pieces.classes)
-
-    def _class_pairs(self, pieces: Pieces) -> Iterator[tuple[ClassPairs, int]]:
-        others = [*pieces.groups[: self._axis], *pieces.groups[self._axis + 1 :]]
+        others, found = [*pieces.groups[: self._axis], *pieces.groups[self._axis + 1 :]], list[tuple[ClassPairs, int]]()
         for number, group in enumerate(pieces.groups[self._axis]):
-            labels = np.take(pieces.labels, number, axis=self._axis)
+            own = Pieces(others, np.take(pieces.labels, number, axis=self._axis), pieces.classes)
             for part, times in Counter(self.chosen[position] for position in group).items():
-                yield self.parts[part].class_pairs(Pieces(others, labels, pieces.classes)), times
+                found.append((self.parts[part].class_pairs(own), times))
+        return by_any(found, pieces.classes)
 
     def edges(self) -> Iterator[Edge]:
         size = self.domain.size // len(self.chosen)
@@ -349,13 +346,11 @@ class ByValueGraph(SecretGraph):
         return (self._lift(edge, at) for at, number in enumerate(self.chosen) for edge in self.parts[number].edges())
 
     def _canonical(self) -> Any:
-        """State the graph of each value."""
         forms, attribute = [part.canonical() for part in self.parts], self.domain[self.column]
         values = {repr(attribute.show(at)): forms[number] for at, number in enumerate(self.chosen)}
         return {"by": self.column, "values": values}
 
     def _words(self) -> Words:
-        """Say of each part what is protected there, and what the column itself discloses."""
         column = quoted(self.column)
         disclosed = (
             f"{column}: not protected at all. Releases may show exactly who has which, and with it who is protected "
@@ -415,7 +410,7 @@ class ByValue(Secrets):
                 hint='ByValue("consent", {"strict": FullDomain(), "open": Public()}).',
             )
         self.column = column
-        self.secrets: Mapping[Any, Secrets] = MappingProxyType(dict(secrets))
+        self.secrets: Mapping[Any, Secrets] = Choices(secrets)
         for value, choice in self.secrets.items():
             if not isinstance(choice, Secrets):
                 raise PolicyError(f"the secrets of each value of {column} must be a graph, got {brief(choice)}.")
@@ -429,15 +424,6 @@ class ByValue(Secrets):
                     f'{column} has a value called "by", which a policy file takes for the column\'s name.',
                     hint="give the value another name.",
                 )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ByValue, (self.column, dict(self.secrets))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ByValue) and (self.column, self.secrets) == (other.column, other.secrets)
-
-    def __hash__(self) -> int:
-        return hash((self.column, frozenset(self.secrets.items())))
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{value!r}: {brief(choice)}" for value, choice in self.secrets.items())

@@ -12,12 +12,14 @@ bounds stay sound.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,36 +27,36 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Attribute, Bin, Binned, Cell, Spaced, Subset
 from blowfish_privacy.errors import PolicyError, RefusalError, brief
 from blowfish_privacy.support.arrays import Integers
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.support.exact import positive, show
 
 
-class Blocks(Protocol):
+class Blocks(ABC):
     """The numbered blocks of one attribute."""
 
     @property
+    @abstractmethod
     def count(self) -> int:
         """The number of blocks."""
-        ...
 
+    @abstractmethod
     def label(self, position: int) -> int:
         """Return the number of the block that contains a position."""
-        ...
 
+    @abstractmethod
     def block(self, label: int) -> Subset:
         """Return the positions of a block."""
-        ...
 
+    @abstractmethod
     def meeting(self, positions: Subset) -> Iterable[int]:
         """Return enough blocks: if any block contains positions of both this set and another, one of these does."""
-        ...
 
+    @abstractmethod
     def widest(self) -> Subset:
         """Return the block whose ends are furthest apart."""
-        ...
 
 
 @dataclass(frozen=True)
-class EqualBlocks:
+class EqualBlocks(Blocks):
     """Blocks of ``width`` neighbouring positions, of which the last may be shorter; they are computed, not stored."""
 
     size: int
@@ -62,37 +64,32 @@ class EqualBlocks:
 
     @property
     def count(self) -> int:
-        """The number of blocks."""
         return -(-self.size // self.width)
 
     def label(self, position: int) -> int:
-        """Return the number of the block that contains a position."""
         return position // self.width
 
     def block(self, label: int) -> Subset:
-        """Return the positions of a block."""
         return Subset.span(label * self.width, min((label + 1) * self.width, self.size))
 
     def meeting(self, positions: Subset) -> Iterable[int]:
-        """Return the blocks at the ends of each run and one in between: all others lie inside the run."""
+        # The blocks at the ends of each run and one in between: all others lie inside the run.
         ends = {self.label(end) for start, stop in positions.runs for end in (start, stop - 1)}
         inside = {self.label(start) + 1 for start, stop in positions.runs if self.label(start) < self.label(stop - 1)}
         return sorted(ends | inside)
 
     def widest(self) -> Subset:
-        """Return the first block: none is wider."""
         return self.block(0)
 
 
 @dataclass(frozen=True)
-class ListedBlocks:
+class ListedBlocks(Blocks):
     """Blocks that are listed one by one."""
 
     blocks: tuple[Subset, ...]
 
     @property
     def count(self) -> int:
-        """The number of blocks."""
         return len(self.blocks)
 
     @cached_property
@@ -101,22 +98,16 @@ class ListedBlocks:
         return [start for start, _ in runs], [label for _, label in runs]
 
     def label(self, position: int) -> int:
-        """Return the number of the block that contains a position."""
-        from bisect import bisect_right
-
         starts, labels = self._starts
         return labels[bisect_right(starts, position) - 1]
 
     def block(self, label: int) -> Subset:
-        """Return the positions of a block."""
         return self.blocks[label]
 
     def meeting(self, positions: Subset) -> Iterable[int]:
-        """Return all blocks."""
         return range(len(self.blocks))
 
     def widest(self) -> Subset:
-        """Return the block whose ends are furthest apart."""
         return max(self.blocks, key=lambda block: block.last - block.first)
 
 
@@ -127,8 +118,6 @@ def whole(attribute: Attribute) -> Blocks:
 
 def cut_by_width(attribute: Attribute, width: Any) -> Blocks:
     """Cut an ordered attribute into blocks of equal width, in value units, starting at its lowest value."""
-    from blowfish_privacy.support.exact import positive
-
     number = positive(width, "a width", error=PolicyError)
     if isinstance(attribute, Spaced):
         steps = number / attribute.spacing
@@ -226,14 +215,10 @@ class Meetings:
         return cls(len(kinds), kind, group, values)
 
 
-def separate(groups: Sequence[Subset]) -> Meetings:
-    """Return each group as a separate block."""
-    return Meetings.of({(number,): [len(group)] for number, group in enumerate(groups)})
-
-
 def meetings_along(axis: int, along: Meetings, groups: Sequence[Sequence[Subset]]) -> list[Meetings]:
     """Return the blocks of one attribute, with every group of the other attributes as a separate block."""
-    return [along if other == axis else separate(each) for other, each in enumerate(groups)]
+    singles = (Meetings.of({(number,): [len(group)] for number, group in enumerate(each)}) for each in groups)
+    return [along if other == axis else single for other, single in enumerate(singles)]
 
 
 def meetings(cut: Blocks, groups: Sequence[Subset]) -> Meetings:
@@ -321,9 +306,9 @@ class GroupOf:
 
     def __call__(self, position: int) -> int:
         """Return the number of the group that contains a position."""
-        return int(self._numbers[np.searchsorted(self._starts, position, side="right") - 1])
+        return int(self.many(position))
 
-    def many(self, positions: Integers) -> Integers:
+    def many(self, positions: Integers | int) -> Integers:
         """Return the numbers of the groups that contain many positions."""
         return self._numbers[np.searchsorted(self._starts, positions, side="right") - 1]
 

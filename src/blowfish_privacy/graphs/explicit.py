@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 from annotated_types import Len
 
 from blowfish_privacy.domain import Bin, Cell, Domain, Subset, choice_to_file, quoted
 from blowfish_privacy.errors import DomainError, PolicyError, brief, brief_kind
 from blowfish_privacy.graphs.class_pairs import ClassPairs, ListedBlocks, Pieces, listed
-from blowfish_privacy.graphs.full_domain import FullDomainGraph
 from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
     Edge,
     Hops,
+    Keyword,
     Rule,
     SecretGraph,
     Secrets,
@@ -29,33 +29,27 @@ from blowfish_privacy.graphs.graph import (
     differing,
     joined,
 )
-from blowfish_privacy.graphs.partition import PartitionGraph
+from blowfish_privacy.graphs.partition import FullDomainGraph, PartitionGraph
 from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.graphs.threshold import ThresholdGraph, within
 from blowfish_privacy.support.file_forms import Bare, Form, Value, Wanted
 
-GraphOf: TypeAlias = Callable[[Domain, frozenset[Edge]], SecretGraph]
-
 _MOST_VALUES = 100_000
-
 """Blocks are only listed if there are at most this many values."""
 
 
-def recognised(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> SecretGraph | None:
-    """Return a structured graph with exactly these edges; None if there is none, or it takes long to tell.
-
-    ``graph_of`` builds the graphs of single attributes.
-    """
+def graph_of(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph:
+    """Return the graph with these edges, as another kind of graph if it is easy to see that they have its structure."""
     if not pairs:
-        return None
+        return ExplicitEdges(domain, pairs)
     if len(pairs) == domain.size * (domain.size - 1) // 2:
         return FullDomainGraph(domain)
     if len(domain.names) > 1:
-        return _product(domain, pairs, graph_of)
-    return _threshold(domain, pairs) or _partition(domain, pairs)
+        return _product(domain, pairs) or ExplicitEdges(domain, pairs)
+    return _threshold(domain, pairs) or _partition(domain, pairs) or ExplicitEdges(domain, pairs)
 
 
-def _product(domain: Domain, pairs: frozenset[Edge], graph_of: GraphOf) -> SecretGraph | None:
+def _product(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph | None:
     """Recognise a product: along each attribute, the same edges for all values of the other attributes."""
     along: list[set[tuple[int, int]]] = [set() for _ in domain.names]
     for x, y in pairs:
@@ -98,11 +92,6 @@ def _partition(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph | None:
 
 
 _MOST_COMPARED = 20_000
-
-
-def graph_of(domain: Domain, pairs: frozenset[Edge]) -> SecretGraph:
-    """Return the graph with these edges, as another kind of graph if they have its structure."""
-    return recognised(domain, pairs, graph_of) or ExplicitEdges(domain, pairs)
 
 
 @dataclass(frozen=True)
@@ -226,7 +215,6 @@ class ExplicitEdges(SecretGraph):
         return iter(sorted(self.pairs))
 
     def _canonical(self) -> Any:
-        """List the edges in value order; the complete graph is ``full`` and the empty one ``public``."""
         size = self.domain.size
         if not self.pairs:
             return "public"
@@ -235,19 +223,19 @@ class ExplicitEdges(SecretGraph):
         return {"edges": sorted(sorted([_spelt(self.domain, x), _spelt(self.domain, y)]) for x, y in self.pairs)}
 
     def _words(self) -> Words:
-        """Give an example of a listed pair, and of two values that no chain connects."""
         names = " and ".join(map(quoted, self.domain.names))
         if not self.pairs:
             return Words((), (f"{names}: not protected at all. Releases may show it exactly.",))
         x, y = min(self.pairs)
         many = Rule(f"{names}: {len(self.pairs):,} pairs are listed as secret", self._pair(x, y))
         protected = (many if len(self.pairs) > 1 else Rule(f"{names}: the secret pair is {self._pair(x, y)}"),)
-        apart = self._unconnected()
-        if apart is None:
+        if self.connected:
             return Words(protected)
+        first = self.domain.unflat(0)
+        apart = next(cell for cell in self.domain.cells() if self.component(cell) != self.component(first))
         exposed = (
             f"{names}: values that no chain of listed pairs connects are not protected from each other, such as "
-            f"{self._pair(*apart)}."
+            f"{self._pair(first, apart)}."
         )
         return Words(protected, (exposed,))
 
@@ -256,22 +244,10 @@ class ExplicitEdges(SecretGraph):
         say = self.domain.attributes[0].say if single else None
         return f"{say(x[0])} and {say(y[0])}" if say else f"({self.domain.say(x)}) and ({self.domain.say(y)})"
 
-    def _unconnected(self) -> Edge | None:
-        if self.connected:
-            return None
-        first = self.domain.unflat(0)
-        return next((first, cell) for cell in self.domain.cells() if self.component(cell) != self.component(first))
-
 
 def _spelt(domain: Domain, cell: Cell) -> str:
-    parts = sorted(
-        (name, _text(domain[name].value(position))) for name, position in zip(domain.names, cell, strict=True)
-    )
-    return repr(parts)
-
-
-def _text(value: object) -> str:
-    return str(value) if isinstance(value, Bin) else repr(value)
+    texts = (str(value) if isinstance(value, Bin) else repr(value) for value in domain.record(cell).values())
+    return repr(sorted(zip(domain.names, texts, strict=True)))
 
 
 class ExplicitGraph(Secrets):
@@ -304,12 +280,6 @@ class ExplicitGraph(Secrets):
                 raise PolicyError(f"an edge is a pair of values, got {brief_kind(edge)}.")
             pairs.append((deepcopy(edge[0]), deepcopy(edge[1])))
         self.edges: tuple[tuple[Any, Any], ...] = tuple(pairs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ExplicitGraph) and self.edges == other.edges
-
-    def __hash__(self) -> int:
-        return hash(repr(self.edges))
 
     def __repr__(self) -> str:
         return f"ExplicitGraph({list(self.edges)!r})"
@@ -361,7 +331,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Public(Secrets):
+class Public(Keyword):
     """No pair is secret; inside :class:`PerAttribute`, an attribute that everybody may know."""
 
     keyword = "public"
@@ -370,16 +340,9 @@ class Public(Secrets):
     def on(self, domain: Domain) -> SecretGraph:
         return ExplicitEdges(domain, frozenset())
 
-    def to_file(self) -> str:
-        return "public"
-
-    @classmethod
-    def from_file(cls, body: Any, domain: Domain) -> Public:
-        return cls()
-
 
 @dataclass(frozen=True)
-class AddRemove(Secrets):
+class AddRemove(Keyword):
     """Whether a person is in the table is secret: add-or-remove differential privacy, the usual definition.
 
     The same as :class:`Public` with ``size="unknown"``, which it implies. Between any two values of a person lie two
@@ -392,10 +355,3 @@ class AddRemove(Secrets):
 
     def on(self, domain: Domain) -> SecretGraph:
         return Public().on(domain)
-
-    def to_file(self) -> str:
-        return "add_remove"
-
-    @classmethod
-    def from_file(cls, body: Any, domain: Domain) -> AddRemove:
-        return cls()

@@ -15,13 +15,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
+from math import inf
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain, Subset
-from blowfish_privacy.errors import PolicyError
+from blowfish_privacy.errors import PolicyError, brief_name, nearest
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, Pieces, everything, joined_along, listed
 from blowfish_privacy.support.file_forms import Anything, OneOf, kind_of, register
 
@@ -212,16 +213,13 @@ def inside_windows(rows: Rows, last: npt.NDArray[np.intp]) -> Steepest:
             rises = np.maximum(up, down)
             row, at = divmod(int(rises.argmax()), len(own))
             if rises[row, at] > best.rise:
-                best = _within_window(rows, row, int(own[at]), int(last[own[at]]))
+                first = int(own[at])
+                changes = np.abs(rows[row, first : int(last[first]) + 1] - rows[row, first])
+                best = Steepest(int(changes.max()), row, ((first,), (first + int(changes.argmax()),)))
         if span < size:
             highest[:, :-span] = np.maximum(highest[:, :-span], highest[:, span:])
             lowest[:, :-span] = np.minimum(lowest[:, :-span], lowest[:, span:])
     return best
-
-
-def _within_window(rows: Rows, row: int, first: int, last: int) -> Steepest:
-    changes = np.abs(rows[row, first : last + 1] - rows[row, first])
-    return Steepest(int(changes.max()), row, ((first,), (first + int(changes.argmax()),)))
 
 
 def shifted(rows: Rows, reaches: Iterable[int], near: Callable[[tuple[int, ...]], bool]) -> Steepest | None:
@@ -293,6 +291,27 @@ Hops: TypeAlias = int | float
 
 MOST_PAIRS = 2_000_000
 """Edges are listed only where the domain has at most this many pairs of values."""
+MOST_VALUES = 1_000_000
+"""Components are listed only where the domain has at most this many values."""
+
+
+class Choices(Mapping[Any, Any]):
+    """A mapping that cannot be changed; unlike a view of one it can be pickled."""
+
+    def __init__(self, given: Mapping[Any, Any]) -> None:
+        self._given = dict(given)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._given[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __repr__(self) -> str:
+        return repr(self._given)
 
 
 class Secrets(ABC):
@@ -311,6 +330,13 @@ class Secrets(ABC):
         """Register the subclass under its keyword."""
         super().__init_subclass__(**options)
         register(Secrets.kinds, cls, Anything)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        # What a choice is made of is not hashable in general; policies differ in more than the kind of their secrets.
+        return hash(type(self))
 
     @abstractmethod
     def on(self, domain: Domain) -> SecretGraph:
@@ -336,6 +362,24 @@ class Secrets(ABC):
     def read(cls, body: Any, domain: Domain) -> Secrets:
         """Read secrets of whatever kind a policy file names."""
         return kind_of(Secrets.kinds, body).from_file(body, domain)
+
+
+class Keyword(Secrets):
+    """Secrets without options, spelt by their keyword alone."""
+
+    def to_file(self) -> str:
+        return self.keyword
+
+    @classmethod
+    def from_file(cls, body: Any, domain: Domain) -> Keyword:
+        return cls()
+
+
+def check_declared(names: Iterable[object], domain: Domain, said: str) -> None:
+    """Refuse names that are not those of attributes."""
+    for name in names:
+        if name not in domain:
+            raise PolicyError(f"{said} an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))
 
 
 SECRETS_FORM = OneOf("Secrets", Secrets.kinds, "a choice of secrets", "full, or {threshold: 5}")
@@ -373,6 +417,14 @@ class SecretGraph(ABC):
     @property
     def enumerated(self) -> Collection[Edge] | None:
         """The edges, each once, if the graph stores a list of them."""
+        return None
+
+    @property
+    def by_column(self) -> tuple[str, Sequence[SecretGraph]] | None:
+        """The attribute whose values choose the graph of the others, and the graph that each of its positions chooses.
+
+        None if no attribute does.
+        """
         return None
 
     @abstractmethod
@@ -513,6 +565,13 @@ class SecretGraph(ABC):
         return (pair for pair in combinations(self.domain.cells(), 2) if self.adjacent(*pair))
 
 
+def edge_along(domain: Domain, name: str, first: int, last: int) -> Edge:
+    """Return the pair of values that differ in one attribute, with all others at position 0."""
+    axis, zeros = domain.axis(name), (0,) * len(domain.names)
+    x, y = ((*zeros[:axis], position, *zeros[axis + 1 :]) for position in (first, last))
+    return x, y
+
+
 def differing(x: Cell, y: Cell) -> list[int]:
     """List the axes along which two cells differ."""
     return [axis for axis, (a, b) in enumerate(zip(x, y, strict=True)) if a != b]
@@ -526,3 +585,91 @@ def two_different(first: Subset, second: Subset) -> tuple[int, int] | None:
         return first.first, second.first
     pair = (first.first, second.last) if len(second) > 1 else (first.last, second.first)
     return pair if pair[0] != pair[1] else None
+
+
+# How many steps of one secret graph the edges of another take: the *stretch* between two policies.
+#
+# A release that is epsilon-private for one graph loses at most epsilon times that number between the values of a secret
+# pair of the other.
+
+_MOST_EDGES = 5_000
+_MOST_WORK = 5_000_000
+
+
+def steps_covering(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Bound how many steps of ``graph`` an edge of ``base`` takes, on the same domain; None if no rule applies."""
+    if graph.covers(base):
+        return 1
+    if len(base.domain.names) == 1:
+        return _along(base, graph)
+    return _listed(base, graph) or _by_value(base, graph) or _by_attribute(base, graph)
+
+
+def _listed(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Check all edges if they are few; None otherwise."""
+    size = base.domain.size
+    few = len(base.enumerated) if base.enumerated is not None else size * (size - 1) // 2
+    work = few * (len(graph.enumerated) if graph.enumerated is not None else 1)
+    if few > _MOST_EDGES or work > _MOST_WORK:
+        return None
+    return max(1 if graph.adjacent(*edge) else graph.hops(*edge) for edge in base.edges())
+
+
+def _by_value(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Compare the parts, where a column chooses the graph; None if none does, or the parts are not known.
+
+    Where no edge changes the column, the rest of a homogeneous graph is the same for all its values.
+    """
+    both = [(each, each.by_column) for each in (base, graph)]
+    column = next((chosen[0] for _, chosen in reversed(both) if chosen), None)
+    if column is None or not all(chosen[0] == column if chosen else each.homogeneous for each, chosen in both):
+        return None
+    if base.changes(column):
+        return inf
+    others, size = [name for name in base.domain if name != column], base.domain[column].size
+    parts = (chosen[1] if chosen else [each.project(others)] * size for each, chosen in both)
+    pairs = {(id(first), id(second)): (first, second) for first, second in zip(*parts, strict=True)}
+    terms = [steps_covering(*pair) for pair in pairs.values()]
+    return None if None in terms else max(term for term in terms if term is not None)
+
+
+def _by_attribute(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Bound the stretch by changing one attribute after another.
+
+    In a homogeneous graph a step of the projection onto one attribute is also a step with all other attributes fixed,
+    so d(x, y) is at most the sum over attributes of the steps of their projections, and each projected move is an edge
+    of the projected base. Where an edge of the base changes one attribute only, the largest term is enough; so it is
+    where what is connected is one step apart. A path projects to a path, so an infinite term means an infinite stretch.
+    """
+    if not graph.homogeneous:
+        return None
+    moving = [name for name in base.domain if base.changes(name)]
+    terms = [steps_covering(base.project([name]), graph.project([name])) for name in moving]
+    if inf in terms:
+        return inf
+    known = [term for term in terms if term is not None]
+    if len(known) < len(terms):
+        return None
+    return max(known) if base.one_at_a_time or graph.transitive else sum(known)
+
+
+def _along(base: SecretGraph, graph: SecretGraph) -> Hops | None:
+    """Bound the stretch on a domain of one attribute."""
+    torn = _torn(base, graph)
+    if torn:
+        return inf
+    if graph.transitive:
+        return None if torn is None else 1
+    return _listed(base, graph) or (graph.steps_along(base) if torn is False else None)
+
+
+def _torn(base: SecretGraph, graph: SecretGraph) -> bool | None:
+    """Say whether an edge of the base leaves a component of the other graph; None if the domain is too large."""
+    if graph.connected:
+        return False
+    if base.connected:
+        return True
+    if base.domain.size > MOST_VALUES:
+        return None
+    home = {base.component(cell): graph.component(cell) for cell in base.domain.cells()}
+    return any(home[base.component(cell)] != graph.component(cell) for cell in base.domain.cells())

@@ -1,4 +1,4 @@
-"""Partition secrets: values inside one block are secret pairs; which block a person is in is not secret.
+"""Full-domain secrets: every two values are a secret pair. Partitions: so are those inside one block, and no others.
 
 Two values of a level are joined if some block has leaves below both. The values that a block meets are a clique, so
 these are blocks again wherever no two cliques overlap, as when the blocks are subtrees; elsewhere the pairs are listed.
@@ -11,7 +11,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, prod
-from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
 from annotated_types import Len
@@ -28,13 +27,14 @@ from blowfish_privacy.domain import (
     choice_to_file,
     quoted,
 )
-from blowfish_privacy.errors import BlowfishError, PolicyError, brief, brief_name, nearest
+from blowfish_privacy.errors import BlowfishError, PolicyError, brief
 from blowfish_privacy.graphs import class_pairs as cutting
 from blowfish_privacy.graphs.class_pairs import (
     Blocks,
     ClassPairs,
     EqualBlocks,
     ListedBlocks,
+    Meetings,
     Pieces,
     cliques,
     meetings,
@@ -43,8 +43,10 @@ from blowfish_privacy.graphs.class_pairs import (
 )
 from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
+    Choices,
     Edge,
     Hops,
+    Keyword,
     Rows,
     Rule,
     SecretGraph,
@@ -52,11 +54,79 @@ from blowfish_privacy.graphs.graph import (
     Steepest,
     Stretches,
     Words,
+    among_all,
+    check_declared,
+    edge_along,
     inside_blocks,
     joined,
     two_different,
 )
-from blowfish_privacy.support.file_forms import Above0, Form, InSchema, Wanted
+from blowfish_privacy.support.file_forms import Above0, Bare, Form, InSchema, Wanted
+
+
+@dataclass(frozen=True)
+class FullDomain(Keyword):
+    """Nobody may tell any two values apart, which is (bounded) differential privacy."""
+
+    keyword = "full"
+    file_form = Bare("full")
+
+    def on(self, domain: Domain) -> FullDomainGraph:
+        return FullDomainGraph(domain)
+
+
+@dataclass(frozen=True)
+class FullDomainGraph(SecretGraph):
+    """The complete graph."""
+
+    domain: Domain
+
+    @property
+    def homogeneous(self) -> bool:
+        return True
+
+    def adjacent(self, x: Cell, y: Cell) -> bool:
+        return x != y
+
+    def hops(self, x: Cell, y: Cell) -> Hops:
+        return int(x != y)
+
+    def component(self, x: Cell) -> Hashable:
+        return ()
+
+    @property
+    def connected(self) -> bool:
+        return True
+
+    def project(self, names: Sequence[str]) -> FullDomainGraph:
+        return FullDomainGraph(self.domain.project(names))
+
+    def widest_edge(self, name: str) -> Edge | None:
+        last = self.domain[name].size - 1
+        return edge_along(self.domain, name, 0, last) if last else None
+
+    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
+        return two_different(first, second)
+
+    def steepest(self, rows: Rows) -> Steepest:
+        return among_all(rows)
+
+    def class_pairs(self, pieces: Pieces) -> ClassPairs:
+        return cliques([Meetings.everything(groups) for groups in pieces.groups], pieces)
+
+    def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
+        return cliques(meetings_along(axis, Meetings.everything(pieces.groups[axis]), pieces.groups), pieces)
+
+    def _canonical(self) -> Any:
+        return "full"
+
+    def _words(self) -> Words:
+        names = [quoted(name) for name in self.domain]
+        if len(names) == 1:
+            return Words((Rule(f"{names[0]}: every two values are a secret pair"),))
+        every = f"{', '.join(names[:-1])} and {names[-1]}"
+        return Words((Rule(f"Every two records are a secret pair, whatever their {every}"),))
+
 
 Cliques: TypeAlias = Collection[frozenset[int]]
 
@@ -129,31 +199,17 @@ class Partition(Secrets):
     def __init__(self, *, blocks: Any = None, widths: Any = None) -> None:
         if blocks is None and widths is None:
             raise PolicyError("a partition needs blocks or widths.", hint="Partition(widths={'zone': 10}).")
-        self.blocks: Any
+        self.blocks: Any = _listed(blocks)
         if isinstance(blocks, Mapping):
-            self.blocks = MappingProxyType({name: _listed(given) for name, given in blocks.items()})
-        else:
-            self.blocks = _listed(blocks)
-        self.widths: Any = MappingProxyType(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Partition) and (self.blocks, self.widths) == (other.blocks, other.widths)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
+            self.blocks = Choices({name: _listed(given) for name, given in blocks.items()})
+        self.widths: Any = Choices(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
 
     def __repr__(self) -> str:
-        given = {"blocks": self.blocks, "widths": self.widths}
-        shown = (f"{key}={dict(v) if isinstance(v, Mapping) else v!r}" for key, v in given.items() if v is not None)
-        return f"Partition({', '.join(shown)})"
+        return f"Partition({', '.join(f'{key}={given!r}' for key, given in vars(self).items() if given is not None)})"
 
     def on(self, domain: Domain) -> PartitionGraph:
         listed, widths = _named(self.blocks, domain, "blocks"), _named(self.widths, domain, "widths")
-        for name in [*listed, *widths]:
-            if name not in domain:
-                raise PolicyError(
-                    f"the partition names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
-                )
+        check_declared([*listed, *widths], domain, "the partition names")
         both = sorted(set(listed) & set(widths))
         if both:
             raise PolicyError(f"{both[0]} has both blocks and widths.", hint="give only one of them.")
@@ -163,19 +219,27 @@ class Partition(Secrets):
         cut: list[Blocks] = []
         for name, attribute in zip(domain.names, domain.attributes, strict=True):
             try:
-                cut.append(_cut(attribute, listed.get(name), widths.get(name)))
+                if name in listed:
+                    cut.append(cutting.cut_by_list(attribute, listed[name]))
+                elif name in widths:
+                    cut.append(cutting.cut_by_width(attribute, widths[name]))
+                else:
+                    cut.append(cutting.whole(attribute))
             except BlowfishError as error:
                 raise error.within(name) from None
         return PartitionGraph(domain, tuple(cut))
 
     def to_file(self) -> dict[str, Any]:
-        given = {"blocks": self.blocks, "widths": self.widths}
-        return {"partition": {key: _plain(value) for key, value in given.items() if value is not None}}
+        return {"partition": {key: _plain(given) for key, given in vars(self).items() if given is not None}}
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Partition:
-        listed = _named(body["partition"].get("blocks"), domain, "blocks")
-        blocks = {name: _read_blocks(domain, name, value) for name, value in listed.items()}
+        blocks = {
+            name: [choice_from_file(domain[name], block) for block in listed]
+            if name in domain and isinstance(listed, list)
+            else listed
+            for name, listed in _named(body["partition"].get("blocks"), domain, "blocks").items()
+        }
         return cls(blocks=blocks or None, widths=body["partition"].get("widths"))
 
 
@@ -195,18 +259,6 @@ def _named(given: Any, domain: Domain, what: str) -> Mapping[Any, Any]:
         )
     (name,) = domain
     return {name: given}
-
-
-def _read_blocks(domain: Domain, name: Any, value: Any) -> Any:
-    if name not in domain or not isinstance(value, list):
-        return value
-    return [choice_from_file(domain[name], block) for block in value]
-
-
-def _cut(attribute: Attribute, listed: Any, width: Any) -> Blocks:
-    if listed is not None:
-        return cutting.cut_by_list(attribute, listed)
-    return cutting.whole(attribute) if width is None else cutting.cut_by_width(attribute, width)
 
 
 def _plain(value: Any) -> Any:
@@ -268,11 +320,8 @@ class PartitionGraph(SecretGraph):
         return inside_blocks(rows, cutting.labels(self.cuts, self.domain.shape))
 
     def widest_edge(self, name: str) -> Edge | None:
-        axis = self.domain.axis(name)
-        block = self.cuts[axis].widest()
-        origin = (0,) * len(self.cuts)
-        x, y = ((*origin[:axis], end, *origin[axis + 1 :]) for end in (block.first, block.last))
-        return None if block.first == block.last else (x, y)
+        block = self.cuts[self.domain.axis(name)].widest()
+        return None if block.first == block.last else edge_along(self.domain, name, block.first, block.last)
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
         cut = self.cuts[self.domain.axis(name)]
@@ -297,27 +346,22 @@ class PartitionGraph(SecretGraph):
         return cliques(meetings_along(axis, along, pieces.groups), pieces)
 
     def _canonical(self) -> Any:
-        """State the cuts; ``full`` if there are none, ``public`` if all blocks are single values."""
-        parts = {
-            name: cutting.canonical(attribute, cut)
-            for name, attribute, cut in zip(self.domain.names, self.domain.attributes, self.cuts, strict=True)
-        }
-        kinds = set(map(str, parts.values()))
         if not self.has_edges:
             return "public"
-        return (
-            "full"
-            if kinds == {"full"}
-            else {"partition": {name: part for name, part in parts.items() if part != "full"}}
-        )
+        parts = zip(self.domain.names, self.domain.attributes, self.cuts, strict=True)
+        cut = {name: cutting.canonical(attribute, blocks) for name, attribute, blocks in parts if blocks.count > 1}
+        return {"partition": cut} if cut else "full"
 
     def _words(self) -> Words:
-        """Say that values inside a block are protected, and that the block is not."""
         cut = [name for name, blocks in zip(self.domain.names, self.cuts, strict=True) if blocks.count > 1]
         if not cut:
             return Words((Rule(f"{' and '.join(map(quoted, self.domain.names))}: every two values are a secret pair"),))
         names, many = " and ".join(map(quoted, cut)), f"{self.block_count:,}"
-        inside = [self._inside(name) for name in cut if self.changes(name)]
+        inside: list[Rule] = []
+        for name in filter(self.changes, cut):
+            attribute, block = self.domain[name], self.cuts[self.domain.axis(name)].widest()
+            example = f"{attribute.say(block.first)} and {attribute.say(block.last)}"
+            inside.append(Rule(f"{quoted(name)}: every two values of the same block are a secret pair", example))
         free = [
             Rule(f"{quoted(name)}: every two values inside a block are a secret pair")
             for name in self.domain.names
@@ -328,13 +372,6 @@ class PartitionGraph(SecretGraph):
             "block counts may be released exactly."
         )
         return Words((*inside, *free), (exposed,))
-
-    def _inside(self, name: str) -> Rule:
-        attribute, block = self.domain[name], self.cuts[self.domain.axis(name)].widest()
-        return Rule(
-            f"{quoted(name)}: every two values of the same block are a secret pair",
-            f"{attribute.say(block.first)} and {attribute.say(block.last)}",
-        )
 
 
 _LEVEL = {"type": "string"}
@@ -367,23 +404,10 @@ class Within(Secrets):
     def __init__(self, level: str | Mapping[str, str]) -> None:
         if not isinstance(level, str | Mapping) or not level:
             raise PolicyError(f"secrets lie within a level, got {brief(level)}.", hint='Within("state").')
-        self.level: str | Mapping[str, str] = level if isinstance(level, str) else MappingProxyType(dict(level))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Within, (self._plain,)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Within) and self.level == other.level
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
+        self.level: str | Mapping[str, str] = level if isinstance(level, str) else Choices(level)
 
     def __repr__(self) -> str:
-        return f"Within({self._plain!r})"
-
-    @property
-    def _plain(self) -> str | dict[str, str]:
-        return self.level if isinstance(self.level, str) else dict(self.level)
+        return f"Within({self.level!r})"
 
     def on(self, domain: Domain) -> PartitionGraph:
         if isinstance(self.level, str) and len(domain.names) > 1:
@@ -392,16 +416,12 @@ class Within(Secrets):
                 hint=f"{{within: {{place: {self.level}}}}}, or per_attribute.",
             )
         levels = {next(iter(domain)): self.level} if isinstance(self.level, str) else self.level
-        for name in levels:
-            if name not in domain:
-                raise PolicyError(
-                    f"secrets name an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
-                )
+        check_declared(levels, domain, "secrets name")
         cuts = ((name, attribute, levels.get(name)) for name, attribute in zip(domain, domain.attributes, strict=True))
         return PartitionGraph(domain, tuple(_cut_at(*each) for each in cuts))
 
     def to_file(self) -> dict[str, Any]:
-        return {"within": self._plain}
+        return {"within": self.level if isinstance(self.level, str) else dict(self.level)}
 
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Within:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from types import MappingProxyType
 from typing import Any
 
 from blowfish_privacy.domain import Cell, Domain, Subset
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, across
-from blowfish_privacy.graphs.full_domain import FullDomain
 from blowfish_privacy.graphs.graph import (
     SECRETS_FORM,
+    Choices,
     Edge,
     Hops,
+    Keyword,
     Rows,
     SecretGraph,
     Secrets,
@@ -27,9 +27,12 @@ from blowfish_privacy.graphs.graph import (
     Stretches,
     Words,
     along_axis,
+    check_declared,
     differing,
+    edge_along,
     steepest_of,
 )
+from blowfish_privacy.graphs.partition import FullDomain
 from blowfish_privacy.support.file_forms import Bare, Form, Several
 
 
@@ -48,7 +51,7 @@ class PerAttribute(Secrets):
     def __init__(self, secrets: Mapping[str, Secrets] | None = None, /, **named: Secrets) -> None:
         if secrets is not None and not isinstance(secrets, Mapping):
             raise PolicyError(f"secrets must map attributes to graphs, got {brief(secrets)}.")
-        self.secrets: Mapping[str, Secrets] = MappingProxyType({**(secrets or {}), **named})
+        self.secrets: Mapping[str, Secrets] = Choices({**(secrets or {}), **named})
         for name, choice in self.secrets.items():
             if not isinstance(name, str):
                 raise PolicyError(f"secrets name attributes by text, got {brief_name(name)}.")
@@ -63,31 +66,24 @@ class PerAttribute(Secrets):
                     hint="use it alone, or size: unknown beside other secrets.",
                 )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PerAttribute, (dict(self.secrets),)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PerAttribute) and self.secrets == other.secrets
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self.secrets.items()))
-
     def __repr__(self) -> str:
         return f"PerAttribute({', '.join(f'{name}={brief(choice)}' for name, choice in self.secrets.items())})"
 
     def on(self, domain: Domain) -> SecretGraph:
-        for name in self.secrets:
-            if name not in domain:
-                raise PolicyError(
-                    f"secrets name an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
-                )
+        check_declared(self.secrets, domain, "secrets name")
         lacking = [name for name in domain if name not in self.secrets]
         if lacking:
             raise PolicyError(
                 f"the secrets have no entry for {', '.join(lacking)}.",
                 hint="name every attribute; one that needs no protection is Public() ('public' in a file).",
             )
-        return _combine(domain, tuple(_bind(self.secrets[name], domain.project([name])) for name in domain))
+        bound: list[SecretGraph] = []
+        for name in domain:
+            try:
+                bound.append(self.secrets[name].on(domain.project([name])))
+            except BlowfishError as error:
+                raise error.within(name) from None
+        return _combine(domain, tuple(bound))
 
     def to_file(self) -> dict[str, Any]:
         return {"per_attribute": {name: choice.to_file() for name, choice in self.secrets.items()}}
@@ -106,7 +102,7 @@ class PerAttribute(Secrets):
 
 
 @dataclass(frozen=True)
-class Attributes(Secrets):
+class Attributes(Keyword):
     """Nobody may tell apart two values that differ in one attribute [he2014, section 3.1, G^attr]."""
 
     keyword = "attributes"
@@ -114,20 +110,6 @@ class Attributes(Secrets):
 
     def on(self, domain: Domain) -> SecretGraph:
         return PerAttribute({name: FullDomain() for name in domain}).on(domain)
-
-    def to_file(self) -> str:
-        return "attributes"
-
-    @classmethod
-    def from_file(cls, body: Any, domain: Domain) -> Attributes:
-        return cls()
-
-
-def _bind(choice: Secrets, domain: Domain) -> SecretGraph:
-    try:
-        return choice.on(domain)
-    except BlowfishError as error:
-        raise error.within(domain.names[0]) from None
 
 
 def _combine(domain: Domain, graphs: tuple[SecretGraph, ...]) -> SecretGraph:
@@ -177,16 +159,8 @@ class CartesianGraph(SecretGraph):
         return _combine(self.domain.project(names), tuple(graphs))
 
     def widest_edge(self, name: str) -> Edge | None:
-        axis = self.domain.axis(name)
-        edge = self.graphs[axis].widest_edge(name)
-        if edge is None:
-            return None
-        origin = (0,) * len(self.graphs)
-        return (*origin[:axis], *edge[0], *origin[axis + 1 :]), (
-            *origin[:axis],
-            *edge[1],
-            *origin[axis + 1 :],
-        )
+        edge = self.graphs[self.domain.axis(name)].widest_edge(name)
+        return None if edge is None else edge_along(self.domain, name, edge[0][0], edge[1][0])
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
         return self.graphs[self.domain.axis(name)].joins(name, first, second)
@@ -201,15 +175,14 @@ class CartesianGraph(SecretGraph):
 
     def edges(self) -> Iterator[Edge]:
         super().edges()
-        return (edge for axis in range(len(self.graphs)) for edge in self._edges_along(axis))
+        return self._all_edges()
 
-    def _edges_along(self, axis: int) -> Iterator[Edge]:
-        before, after = (
-            [*product(*map(range, part))] for part in (self.domain.shape[:axis], self.domain.shape[axis + 1 :])
-        )
-        others = [*product(before, after)]
-        for x, y in self.graphs[axis].edges():
-            yield from (((*left, *x, *right), (*left, *y, *right)) for left, right in others)
+    def _all_edges(self) -> Iterator[Edge]:
+        for axis, graph in enumerate(self.graphs):
+            shapes = self.domain.shape[:axis], self.domain.shape[axis + 1 :]
+            others = [*product(*([*product(*map(range, shape))] for shape in shapes))]
+            for x, y in graph.edges():
+                yield from (((*left, *x, *right), (*left, *y, *right)) for left, right in others)
 
     def steepest(self, rows: Rows) -> Steepest | None:
         return steepest_of(along_axis(rows, axis, graph.steepest) for axis, graph in enumerate(self.graphs))
@@ -218,12 +191,10 @@ class CartesianGraph(SecretGraph):
         return across([graph.class_pairs_along(axis, pieces) for axis, graph in enumerate(self.graphs)], pieces)
 
     def _canonical(self) -> Any:
-        """State each attribute's graph; ``public`` if none has edges."""
         parts = {name: graph.canonical() for name, graph in zip(self.domain.names, self.graphs, strict=True)}
         return "public" if set(map(str, parts.values())) == {"public"} else {"per_attribute": parts}
 
     def _words(self) -> Words:
-        """Collect the sentences about the attributes, and say that steps add up."""
         said = [graph.words() for graph in self.graphs]
         added = "Values that differ in several attributes are as many steps apart as those attributes add up to."
         return Words(

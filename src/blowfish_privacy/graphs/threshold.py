@@ -26,16 +26,16 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, islice, pairwise
 from math import gcd, inf, lcm
-from types import MappingProxyType
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset, quoted
-from blowfish_privacy.errors import PolicyError, brief, brief_name, nearest
+from blowfish_privacy.errors import PolicyError, brief, brief_name
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, everything, keys_of
 from blowfish_privacy.graphs.graph import (
+    Choices,
     Edge,
     Hops,
     Rows,
@@ -45,6 +45,8 @@ from blowfish_privacy.graphs.graph import (
     Steepest,
     Words,
     along_axis,
+    check_declared,
+    edge_along,
     inside_windows,
     shifted,
     steepest_of,
@@ -69,18 +71,6 @@ def widest(attribute: Attribute, distance: Fraction) -> tuple[int, int]:
     if not isinstance(attribute, Binned):
         return 0, min(int(distance / attribute.gap(0, 1)), attribute.size - 1)
     return max(within(attribute, distance), key=lambda pair: pair[1] - pair[0])
-
-
-def largest_gap(attribute: Attribute, distance: Fraction) -> Fraction:
-    """Return the largest distance between two bins up to ``distance``: thresholds in between are equivalent."""
-    return max(attribute.gap(first, last) for first, last in within(attribute, distance))
-
-
-def narrowest(attribute: Attribute) -> Fraction:
-    """Return the least distance that one more position costs; for bins the first position is free."""
-    if not isinstance(attribute, Binned):
-        return attribute.gap(0, 1)
-    return min(high - low for low, high in pairwise(attribute.bounds))
 
 
 _MOST_STATES = 2_000
@@ -174,7 +164,6 @@ def _cutting_stock(capacity: int, items: Sequence[tuple[int, int]]) -> int:
     greedy = _walk(Fraction(capacity), [Stride(count, Fraction(size), None) for size, count in items])
     if len(patterns) > _MOST_PATTERNS:
         return greedy
-    import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     needed: Any = np.array([count for _, count in items])
@@ -290,20 +279,9 @@ def _linear(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
     return free + theta * max((axis.price / axis.distance for axis in axes), default=Fraction(0))
 
 
-Bools: TypeAlias = npt.NDArray[np.bool_]
-
 _CHUNK = 1_000_000
 _MOST_PAIRS = 200_000_000
 _LARGEST = 2**60
-
-
-@dataclass(frozen=True, eq=False)
-class Near:
-    """The pairs of classes within theta of each other, and the classes of which at least two values are involved."""
-
-    first: Integers
-    second: Integers
-    ends: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,39 +311,25 @@ class _Rectangles:
     label: Integers
 
 
-def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: Pieces) -> Near | None:
-    """Compare the rectangles of all classes; None if the numbers are too large or there are too many pairs."""
-    weighted = [*zip(domain.attributes, weights, strict=True)]
-    unit = _unit(theta, weighted)
-    cuts = [_runs(groups) for groups in pieces.groups]
-    if any(weight * unit * _extent(attribute) > _LARGEST for attribute, weight in weighted):
+def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: Pieces) -> ClassPairs | None:
+    """Find the classes within theta of each other; None if the numbers are too large or there are too many pairs."""
+    denominators, extents = [theta.denominator], list[Fraction]()
+    for attribute, weight in zip(domain.attributes, weights, strict=True):
+        binned = isinstance(attribute, Binned)
+        marks = attribute.bounds if binned else (attribute.gap(0, 1),)
+        denominators += [(weight * mark).denominator for mark in marks]
+        extents.append(weight * (max(map(abs, marks)) + 1 if binned else attribute.size * marks[0]))
+    unit = lcm(*denominators)
+    if max(extents) * unit > _LARGEST:
         return None
-    axes = [
-        _axis(attribute, weight * unit, starts, stops)
-        for (attribute, weight), (starts, stops, _) in zip(weighted, cuts, strict=True)
-    ]
-    rectangles = _merged(pieces.labels[np.ix_(*(group for _, _, group in cuts))])
-    return _compare(axes, rectangles, int(theta * unit), pieces.classes)
-
-
-def _unit(theta: Fraction, weighted: Sequence[tuple[Attribute, Fraction]]) -> int:
-    denominators = [theta.denominator]
-    for attribute, weight in weighted:
-        bounds = attribute.bounds if isinstance(attribute, Binned) else (attribute.gap(0, 1),)
-        denominators += [(weight * bound).denominator for bound in bounds]
-    return lcm(*denominators)
-
-
-def _extent(attribute: Attribute) -> Fraction:
-    if isinstance(attribute, Binned):
-        return max(abs(bound) for bound in attribute.bounds) + 1
-    return attribute.size * attribute.gap(0, 1)
-
-
-def _runs(groups: Sequence[Subset]) -> tuple[Integers, Integers, Integers]:
-    runs = sorted((start, stop, number) for number, group in enumerate(groups) for start, stop in group.runs)
-    starts, stops, numbers = np.array(runs, dtype=np.int64).T
-    return starts, stops, numbers
+    axes: list[_Axis] = []
+    numbers: list[Integers] = []
+    for attribute, weight, groups in zip(domain.attributes, weights, pieces.groups, strict=True):
+        runs = sorted((start, stop, number) for number, group in enumerate(groups) for start, stop in group.runs)
+        starts, stops, own = np.array(runs, dtype=np.int64).T
+        axes.append(_axis(attribute, weight * unit, starts, stops))
+        numbers.append(own)
+    return _compare(axes, _merged(pieces.labels[np.ix_(*numbers)]), int(theta * unit), pieces.classes)
 
 
 def _axis(attribute: Attribute, weight: Fraction, starts: Integers, stops: Integers) -> _Axis:
@@ -406,7 +370,7 @@ def _merged_along(rectangles: _Rectangles, axis: int) -> _Rectangles:
     return _Rectangles(low[first], high[last], sides[first, 0])
 
 
-def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes: int) -> Near | None:
+def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes: int) -> ClassPairs | None:
     order = np.argsort(axes[0].left[rectangles.low[:, 0]], kind="stable")
     low, high, label = rectangles.low[order], rectangles.high[order], rectangles.label[order]
     lefts = axes[0].left[low[:, 0]]
@@ -420,8 +384,10 @@ def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes
     for one, two in _candidates(counts):
         differ = label[one] != label[two]
         one, two = one[differ], two[differ]
-        gaps = [_gap(axis, low[:, a], high[:, a], one, two) for a, axis in enumerate(axes)]
-        distance = np.sum(gaps, axis=0)
+        distance = np.zeros(len(one), dtype=np.int64)
+        for a, axis in enumerate(axes):
+            left, right = axis.left[low[:, a]], axis.right[high[:, a] - 1]
+            distance += np.maximum(np.maximum(left[two] - right[one], left[one] - right[two]), 0)
         close = distance <= theta
         one, two, distance = one[close], two[close], distance[close]
         pairs.append(np.unique(label[one] * classes + label[two]))
@@ -432,7 +398,7 @@ def _compare(axes: Sequence[_Axis], rectangles: _Rectangles, theta: int, classes
     points = np.unique(np.concatenate(touched), axis=0) if touched else np.zeros((0, 1), dtype=np.int64)
     ends |= np.bincount(points[:, 0], minlength=classes) >= 2
     keys = np.unique(np.concatenate(pairs)) if pairs else np.zeros(0, dtype=np.int64)
-    return Near(keys // classes, keys % classes, ends)
+    return ClassPairs(keys_of(keys // classes, keys % classes, classes), ends)
 
 
 def _candidates(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
@@ -449,15 +415,9 @@ def _candidates(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
         start = stop
 
 
-def _gap(axis: _Axis, low: Integers, high: Integers, one: Integers, two: Integers) -> Integers:
-    before = axis.left[low[two]] - axis.right[high[one] - 1]
-    after = axis.left[low[one]] - axis.right[high[two] - 1]
-    return np.maximum(np.maximum(before, after), 0)
-
-
 def _touched(
     axes: Sequence[_Axis], low: Integers, high: Integers, side: Integers, other: Integers, slack: Integers
-) -> tuple[Bools, Integers]:
+) -> tuple[npt.NDArray[np.bool_], Integers]:
     """Say whether at least two values of one rectangle are within theta of the other; if not, which one is."""
     several = np.zeros(len(side), dtype=bool)
     points = np.zeros((len(side), len(axes)), dtype=np.int64)
@@ -493,8 +453,7 @@ class ThresholdGraph(SecretGraph):
 
     @property
     def one_at_a_time(self) -> bool:
-        parts = zip(self.domain.attributes, self.weights, self._frozen, strict=True)
-        shortest = sorted(weight * attribute.gap(0, 1) for attribute, weight, frozen in parts if not frozen)
+        shortest = sorted(self._shortest[axis] for axis in self._free)
         return sum(shortest[:2]) > self.theta or len(shortest) < 2
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
@@ -506,17 +465,23 @@ class ThresholdGraph(SecretGraph):
         return fewest_steps(self.theta, [_stride(attribute, w, a, b) for attribute, w, a, b in parts if a != b])
 
     @cached_property
-    def _frozen(self) -> tuple[bool, ...]:
-        """For each attribute, whether even its shortest move exceeds theta."""
+    def _shortest(self) -> tuple[Fraction, ...]:
+        """The distance between the first two values of each attribute; 0 if there are not two."""
         parts = zip(self.domain.attributes, self.weights, strict=True)
-        return tuple(attribute.size == 1 or weight * attribute.gap(0, 1) > self.theta for attribute, weight in parts)
+        return tuple(weight * attribute.gap(0, 1) if attribute.size > 1 else Fraction(0) for attribute, weight in parts)
+
+    @cached_property
+    def _free(self) -> tuple[int, ...]:
+        """The attributes along which a secret pair moves."""
+        steps = zip(self.domain.shape, self._shortest, strict=True)
+        return tuple(axis for axis, (size, step) in enumerate(steps) if size > 1 and step <= self.theta)
 
     def component(self, x: Cell) -> Hashable:
-        return tuple(position for position, frozen in zip(x, self._frozen, strict=True) if frozen)
+        return tuple(position for axis, position in enumerate(x) if axis not in self._free)
 
     @property
     def connected(self) -> bool:
-        return all(size == 1 or not frozen for size, frozen in zip(self.domain.shape, self._frozen, strict=True))
+        return len(self._free) == sum(size > 1 for size in self.domain.shape)
 
     def project(self, names: Sequence[str]) -> ThresholdGraph:
         return ThresholdGraph(
@@ -525,23 +490,18 @@ class ThresholdGraph(SecretGraph):
 
     def widest_edge(self, name: str) -> Edge | None:
         axis = self.domain.axis(name)
-        if self._frozen[axis]:
+        if axis not in self._free:
             return None
-        first, last = widest(self.domain[name], self.theta / self.weights[axis])
-        origin = (0,) * len(self.weights)
-        return (*origin[:axis], first, *origin[axis + 1 :]), (*origin[:axis], last, *origin[axis + 1 :])
+        return edge_along(self.domain, name, *widest(self.domain[name], self.theta / self.weights[axis]))
 
     def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        free = [axis for axis, frozen in enumerate(self._frozen) if not frozen]
-        shortest = {axis: self.weights[axis] * self.domain.attributes[axis].gap(0, 1) for axis in free}
-        if sum(shortest.values()) > self.theta and len(free) > _MOST_FREE:
+        if sum(self._shortest[axis] for axis in self._free) > self.theta and len(self._free) > _MOST_FREE:
             return super().broadest()
         together: list[set[int]] = []
-        for many in range(len(free), 0, -1):
-            for axes in combinations(free, many):
-                if sum(shortest[axis] for axis in axes) <= self.theta and not any(
-                    larger.issuperset(axes) for larger in together
-                ):
+        for many in range(len(self._free), 0, -1):
+            for axes in combinations(self._free, many):
+                close = sum(self._shortest[axis] for axis in axes) <= self.theta
+                if close and not any(larger.issuperset(axes) for larger in together):
                     together.append({*axes})
         x = tuple(0 for _ in self.weights)
         return tuple((x, tuple(int(axis in axes) for axis in range(len(x)))) for axes in together), True
@@ -563,15 +523,17 @@ class ThresholdGraph(SecretGraph):
 
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
         alone = super().longest_move(prices)
-        return alone if self.one_at_a_time else min(alone, furthest(self._axes(prices), self.theta))
-
-    def _axes(self, prices: Sequence[Fraction | int]) -> list[PricedAxis]:
-        parts = zip(self.domain.attributes, self.weights, self._moves, prices, strict=True)
-        return [
-            PricedAxis(Fraction(price), weight * narrowest(attribute), move, binned=not attribute.gap(0, 1))
-            for attribute, weight, move, price in parts
-            if move and price
-        ]
+        if self.one_at_a_time:
+            return alone
+        axes: list[PricedAxis] = []
+        for attribute, weight, move, price in zip(
+            self.domain.attributes, self.weights, self._moves, prices, strict=True
+        ):
+            if move and price:
+                binned = isinstance(attribute, Binned)
+                least = min(high - low for low, high in pairwise(attribute.bounds)) if binned else attribute.gap(0, 1)
+                axes.append(PricedAxis(Fraction(price), weight * least, move, binned))
+        return min(alone, furthest(axes, self.theta))
 
     def covers(self, other: SecretGraph) -> bool:
         """Compare the weights in units of theta.
@@ -611,24 +573,16 @@ class ThresholdGraph(SecretGraph):
             return steepest_of(along_axis(rows, axis, graph.steepest) for axis, graph in enumerate(alone))
         if any(isinstance(attribute, Binned) for attribute in self.domain.attributes):
             return None
-        prices = [
-            weight * a.gap(0, 1) if a.size > 1 else Fraction(0)
-            for a, weight in zip(self.domain.attributes, self.weights, strict=True)
-        ]
-        return shifted(
-            rows,
-            self._moves,
-            lambda offset: sum(price * abs(step) for price, step in zip(prices, offset, strict=True)) <= self.theta,
-        )
+
+        def near_enough(offset: tuple[int, ...]) -> bool:
+            return sum(price * abs(step) for price, step in zip(self._shortest, offset, strict=True)) <= self.theta
+
+        return shifted(rows, self._moves, near_enough)
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        close = near(self.domain, self.theta, self.weights, pieces)
-        if close is None:
-            return everything(pieces)
-        return ClassPairs(keys_of(close.first, close.second, pieces.classes), close.ends)
+        return near(self.domain, self.theta, self.weights, pieces) or everything(pieces)
 
     def _canonical(self) -> Any:
-        """State how far an edge reaches along each attribute; ``full`` if anywhere, ``public`` if nowhere."""
         if not self.has_edges:
             return "public"
         diameter = sum(w * a.gap(0, a.size - 1) for a, w in zip(self.domain.attributes, self.weights, strict=True))
@@ -645,22 +599,21 @@ class ThresholdGraph(SecretGraph):
             common = Fraction(gcd(*(int(step * denominator) for step in steps)), denominator)
             theta = theta // common * common
         elif len(self.domain.names) == 1:
-            theta = largest_gap(self.domain.attributes[0], theta / self.weights[0]) * self.weights[0]
+            # All thresholds from the largest distance within reach up to the next distance are equivalent.
+            (attribute,), (weight,) = self.domain.attributes, self.weights
+            theta = weight * max(attribute.gap(first, last) for first, last in within(attribute, theta / weight))
         return {"threshold": {name: str(theta / weight) for name, _, weight in parts}}
 
     def _words(self) -> Words:
-        """State the threshold of each attribute in its own units, with an example."""
         protected: list[Rule] = []
         unprotected: list[str] = []
-        for name, frozen in zip(self.domain.names, self._frozen, strict=True):
-            if self.domain[name].size == 1:
-                continue
-            if frozen:
+        for axis, name in enumerate(self.domain.names):
+            if axis in self._free:
+                protected.append(self._rule(name))
+            elif self.domain[name].size > 1:
                 unprotected.append(
                     f"{quoted(name)}: not protected at all: its values are further apart than the threshold allows."
                 )
-            else:
-                protected.append(self._rule(name))
         added = "A change of several attributes at once counts with the sum of their distances, each in its unit."
         return Words(tuple(protected), tuple(unprotected), (added,) if len(protected) > 1 else ())
 
@@ -735,22 +688,10 @@ class DistanceThreshold(Secrets):
         strange = next((name for name in scale or () if not isinstance(name, str)), None)
         if strange is not None:
             raise PolicyError(f"scale names attributes by text, got {brief_name(strange)}.")
-        self.scale: Mapping[str, Fraction] | None = (
-            None
-            if scale is None
-            else MappingProxyType(
-                {name: positive(weight, f"the scale of {name}", error=PolicyError) for name, weight in scale.items()}
-            )
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _threshold, (self.theta, None if self.scale is None else dict(self.scale))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DistanceThreshold) and (self.theta, self.scale) == (other.theta, other.scale)
-
-    def __hash__(self) -> int:
-        return hash((self.theta, None if self.scale is None else frozenset(self.scale.items())))
+        self.scale: Mapping[str, Fraction] | None = None
+        if scale is not None:
+            weights = scale.items()
+            self.scale = Choices({name: positive(w, f"the scale of {name}", error=PolicyError) for name, w in weights})
 
     def __repr__(self) -> str:
         scale = "" if self.scale is None else f", scale={ {name: show(w) for name, w in self.scale.items()} }"
@@ -763,11 +704,7 @@ class DistanceThreshold(Secrets):
                     f"{name} is categorical, and categories have no distance.",
                     hint="use per_attribute, with full, partition or edges for the categories.",
                 )
-        for name in self.scale or ():
-            if name not in domain:
-                raise PolicyError(
-                    f"scale names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain)
-                )
+        check_declared(self.scale or (), domain, "scale names")
         lacking = [] if self.scale is None else [name for name in domain if name not in self.scale]
         if lacking:
             raise PolicyError(
@@ -786,7 +723,3 @@ class DistanceThreshold(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> DistanceThreshold:
         return cls(body["threshold"], scale=body.get("scale"))
-
-
-def _threshold(theta: Fraction, scale: dict[str, Number] | None) -> DistanceThreshold:
-    return DistanceThreshold(theta, scale=scale)

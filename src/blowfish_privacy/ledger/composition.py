@@ -28,7 +28,7 @@ from math import inf
 from typing import TypeAlias
 
 from blowfish_privacy.errors import LedgerError, RefusalError
-from blowfish_privacy.graphs.covering import steps_covering
+from blowfish_privacy.graphs.graph import steps_covering
 from blowfish_privacy.ledger.entry import Account, OverBudgetError, StoredPolicy, rounded_charge
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, largest_overlap

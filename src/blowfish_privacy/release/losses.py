@@ -199,7 +199,7 @@ def _read(text: str, entry: Entry) -> MeasuredRows | None:
     return MeasuredRows(mechanism, query, policy, bool(proved.largest))
 
 
-# Values several secret steps apart: how strongly a release protects them, and when in name only.
+# Values several secret steps apart: how strongly a release protects them, and which it leaves unprotected in effect.
 
 Made: TypeAlias = Plan | Release
 
@@ -259,7 +259,7 @@ def weakest(made: Made) -> list[FarApart]:
 
 
 def in_name_only(made: Made, after: str = "this release", heading: str = IN_NAME_ONLY) -> Iterator[str]:
-    """Say which values a release protects in name only."""
+    """Say which values a release leaves effectively unprotected."""
     loss = made.certificate.loss
     presence = Strength(loss.measure, loss.on(PRESENCE))
     far = (Far(each.pair, each.hops, each.exponent, each.factor) for each in weakest(made))

@@ -111,7 +111,7 @@ def serve(workshop: Workshop, *, port: int = 0, show: bool = True, tell: Callabl
         _wait_for_start(server, ended)
         tell(door.address)
         if show and _has_display():
-            # Where no page can be written, the address that was told must do.
+            # If the page cannot be written, the address printed above is enough.
             with suppress(OSError):
                 letter = _letter(door.invitation())
                 # Some browsers come back only when they are closed.

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.graphs import covering
 from blowfish_privacy.ledger.composition import SAME_POLICY, price
 
 LINE = bp.Domain(a=bp.Integer(0, 6))
@@ -87,7 +86,7 @@ def test_without_listing_edges_the_factor_is_never_too_small(case) -> None:
     domain, first, second = case
     base, new = policy(domain, first), policy(domain, second)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "_MOST_EDGES", 0)
+        patch.setattr("blowfish_privacy.graphs.graph._MOST_EDGES", 0)
         found = factor(base, new)
     true = true_stretch(base, new)
     if math.isnan(found):

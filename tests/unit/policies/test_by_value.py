@@ -17,10 +17,9 @@ import blowfish_privacy as bp
 from blowfish_lab.audit import known_facts
 from blowfish_privacy.cli import main
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.graphs import by_value, covering
+from blowfish_privacy.graphs import by_value
 from blowfish_privacy.graphs.by_value import ByValueGraph, UnionGraph
-from blowfish_privacy.graphs.covering import steps_covering
-from blowfish_privacy.graphs.graph import differing
+from blowfish_privacy.graphs.graph import differing, steps_covering
 from blowfish_privacy.release import spec, verification
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown
@@ -326,7 +325,7 @@ def test_how_many_steps_an_edge_of_another_policy_takes(data):
         assert true == 1
     with pytest.MonkeyPatch.context() as patch:
         # As on a domain too large to list its edges.
-        patch.setattr(covering, "_MOST_EDGES", -1)
+        patch.setattr("blowfish_privacy.graphs.graph._MOST_EDGES", -1)
         bound = steps_covering(base, graph)
     assert bound is None or bound >= true
 

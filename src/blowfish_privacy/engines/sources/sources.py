@@ -346,7 +346,7 @@ class StoredSource(Source):
 
 
 def check_width(columns: int) -> None:
-    """Refuse a stored table of so many columns that opening it takes long."""
+    """Refuse a stored table that has too many columns to open quickly."""
     if columns > COLUMNS:
         raise DataError(
             f"the data have {columns:,} columns; at most {COLUMNS:,} are supported.",
