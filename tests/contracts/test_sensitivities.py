@@ -19,10 +19,9 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Gaussian, Laplace, WeightedOffsets
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import (
+    Norm,
     sensitivity_by_class,
     sensitivity_of,
-    squared_by_class,
-    squared_sensitivity,
 )
 from blowfish_privacy.queries import Query
 from blowfish_privacy.testing.oracle import ABSENT, largest_changes, linear_sensitivity, moves_together
@@ -76,7 +75,7 @@ def test_sensitivity_equals_the_oracle(kind, power, data):
     if query is None:
         return
     form = query.on(policy.domain)
-    found = bp.sensitivity(query, policy) if power == 1 else squared_sensitivity(form, policy)
+    found = bp.sensitivity(query, policy) if power == 1 else sensitivity_of(form, policy, Norm.L2)
     seen = policy.domain.seen(query.attributes)
 
     def contribution(cell):
@@ -112,19 +111,21 @@ def test_a_bound_is_never_too_small_and_says_so(monkeypatch):
 def test_a_bound_on_squares_is_never_too_small_and_says_so(monkeypatch):
     monkeypatch.setattr("blowfish_privacy.queries.linear.MOST_PAIRS", 0)
     policy = bp.Policy(bp.Domain(v=bp.Integer(0, 9)), secrets=bp.FullDomain())
-    found = squared_sensitivity(bp.Linear(lambda v: [v, v * v, -v], ["v"]).on(policy.domain), policy)
+    found = sensitivity_of(bp.Linear(lambda v: [v, v * v, -v], ["v"]).on(policy.domain), policy, Norm.L2)
     assert (found.value, found.exact) == (Fraction(9**2 + 81**2 + 9**2), False)
     monkeypatch.setattr("blowfish_privacy.queries.query.MOST_PAIRS", 0)
     with pytest.raises(bp.QueryError, match="too large to compare the squared changes"):
-        squared_sensitivity(bp.Tables([["v"]]).on(policy.domain), policy)
+        sensitivity_of(bp.Tables([["v"]]).on(policy.domain), policy, Norm.L2)
 
 
 def test_squares_are_told_apart_by_class():
     domain = bp.Domain(age=bp.Integer(0, 19), zone=bp.Integer(0, 9))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(5), zone=bp.Public()))
     form = bp.Linear(lambda age, zone: [age, 3 * zone], ["age", "zone"]).on(domain)
-    largest = squared_sensitivity(form, policy).value
-    assert {pairs.attribute: value for pairs, value in squared_by_class(form, policy, largest).items()} == {"age": 25}
+    largest = sensitivity_of(form, policy, Norm.L2).value
+    assert {
+        pairs.attribute: value for pairs, value in sensitivity_by_class(form, policy, largest, Norm.L2).items()
+    } == {"age": 25}
 
 
 def test_a_query_sees_only_its_own_attributes():
@@ -143,13 +144,13 @@ def test_counts_around_a_cycle_change_by_one_each():
     domain = bp.Domain(sex=bp.Categorical(["F", "M"]), age=bp.Integer(0, 2))
     policy = bp.Policy(domain, secrets=bp.FullDomain(), known=[bp.KnownMarginal("sex")])
     form = bp.Histogram("sex", "age").on(domain)
-    found = squared_sensitivity(form, policy)
+    found = sensitivity_of(form, policy, Norm.L2)
     (true,) = largest_changes(policy, 4, [form.column], 2)
     assert (found.value, found.exact) == (true, True) == (4, True)
     # Of ages alone, one count may change by two: cells of different classes are counted together.
     ages = bp.Histogram("age").on(domain)
     (true,) = largest_changes(policy, 4, [lambda cell: ages.column(cell[1:])], 2)
-    assert squared_sensitivity(ages, policy).value == true == 8
+    assert sensitivity_of(ages, policy, Norm.L2).value == true == 8
 
 
 # Weighted counts, sums and means against exhaustive search: what secret pairs change, of each class and in all.
@@ -213,7 +214,7 @@ def added(query, domain):
 def test_sensitivities_equal_the_oracle(kind, power, data):
     policy, query = data.draw(weighted(kind, rows=(1, 1, 2)))
     form = query.on(policy.domain)
-    found = bp.sensitivity(query, policy) if power == 1 else squared_sensitivity(form, policy)
+    found = bp.sensitivity(query, policy) if power == 1 else sensitivity_of(form, policy, Norm.L2)
     true = linear_sensitivity(policy, policy.rows_per_person, added(query, policy.domain), power)
     assert found.exact
     assert found.value == true.value
@@ -227,14 +228,12 @@ def test_sensitivities_of_each_class_cover_its_pairs(kind, data):
     form, contribution = query.on(policy.domain), added(query, policy.domain)
     nothing = [0] * form.outputs
     edges = [*policy.graph.edges(), *((x, ABSENT) for x in policy.domain.cells() if policy.size == "unknown")]
-    for power, largest, by_class in (
-        (1, sensitivity_of(form, policy), sensitivity_by_class),
-        (2, squared_sensitivity(form, policy), squared_by_class),
-    ):
-        bounds = by_class(form, policy, largest.value) if largest.value else {}
+    for norm in Norm:
+        largest = sensitivity_of(form, policy, norm)
+        bounds = sensitivity_by_class(form, policy, largest.value, norm) if largest.value else {}
         for x, y in edges:
             ends = contribution(x), contribution(y) if y != ABSENT else nothing
-            change = sum(abs(a - b) ** power for a, b in zip(*ends, strict=True))
+            change = sum(abs(a - b) ** norm.power for a, b in zip(*ends, strict=True))
             assert change <= bounds.get(class_of(policy, x, y), 0)
 
 
@@ -246,7 +245,7 @@ def test_where_edges_are_too_many_to_compare_the_bound_is_never_too_small(kind, 
     form, contribution = query.on(policy.domain), added(query, policy.domain)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("blowfish_privacy.queries.weights.MOST_COMPARED", -1)
-        found = [sensitivity_of(form, policy), squared_sensitivity(form, policy)]
+        found = [sensitivity_of(form, policy), sensitivity_of(form, policy, Norm.L2)]
     for power, bound in enumerate(found, 1):
         changes = [
             sum(abs(a - b) ** power for a, b in zip(contribution(x), contribution(y), strict=True))

@@ -29,7 +29,7 @@ import click
 import yaml
 
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning
-from blowfish_privacy.policies.fact_words import what_facts_do
+from blowfish_privacy.policies.explain import what_facts_do
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan

@@ -21,7 +21,7 @@ from blowfish_privacy.cli.terminal import (
 )
 from blowfish_privacy.errors import RefusalError, SpecError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.explain import explain_pair, explain_policy
+from blowfish_privacy.policies.explain import explain_pair, explain_policy, what_facts_do
 from blowfish_privacy.statements.policy import name_only_after, pair_view, policy_view
 from blowfish_privacy.support.exact import rounded_up
 from blowfish_privacy.support.files import write_atomically
@@ -66,8 +66,6 @@ def check(file: str, picture: str | None, as_json: bool) -> None:  # noqa: FBT00
     rows = [[row["query"], _bound(row["sensitivity"]), row["note"]] for row in view["sensitivities"]]
     print_table(["query", "sensitivity", ""], rows)
     if loaded.known:
-        from blowfish_privacy.policies.fact_words import what_facts_do
-
         echo("\nWhat the known facts do:")
         for sentence in what_facts_do(loaded):
             echo(f"  - {sentence}")

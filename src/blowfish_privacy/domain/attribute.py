@@ -85,6 +85,11 @@ class Subset:
     def __le__(self, other: Subset) -> bool:
         return self & other == self
 
+    def complement(self, size: int) -> Subset:
+        """Return the other positions of an attribute with ``size`` values."""
+        ends = [0, *(end for run in self.runs for end in run), size]
+        return Subset(tuple((start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True) if start < stop))
+
 
 Outside: TypeAlias = Literal["error", "clamp"]
 Positions: TypeAlias = npt.NDArray[np.int64]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -85,12 +85,12 @@ class Date(Spaced):
     @property
     def start(self) -> date:
         """The first date."""
-        return _known(self.first)
+        return cast(date, self.first)
 
     @property
     def end(self) -> date:
         """The last date."""
-        return _known(self.last)
+        return cast(date, self.last)
 
     @property
     def spacing(self) -> Fraction:
@@ -123,16 +123,16 @@ class Date(Spaced):
         return position
 
     def range_start(self, value: object) -> int:
-        position, day = self.position(value), _date(value)
-        if day in (None, self.example(position)):
-            return position
-        raise self._cut(position, f"a range that begins on {day} would cut {self.say(position)} in two")
+        return self._end_of_range(value, self.example, "begins")
 
     def range_end(self, value: object) -> int:
+        return self._end_of_range(value, self._last_day, "ends")
+
+    def _end_of_range(self, value: object, border: Callable[[int], date], said: str) -> int:
         position, day = self.position(value), _date(value)
-        if day in (None, self._last_day(position)):
+        if day in (None, border(position)):
             return position
-        raise self._cut(position, f"a range that ends on {day} would cut {self.say(position)} in two")
+        raise self._cut(position, f"a range that {said} on {day} would cut {self.say(position)} in two")
 
     def range_starts(self, values: npt.NDArray[Any]) -> Positions | None:
         positions = self._at_once(values)
@@ -243,10 +243,6 @@ def _date(value: object) -> date | None:
     if isinstance(value, datetime):
         return (value if value.tzinfo is None else value.astimezone(UTC)).date()
     return value if isinstance(value, date) else None
-
-
-def _known(bound: date | str) -> date:
-    return date.fromisoformat(bound) if isinstance(bound, str) else bound
 
 
 def _data_date(value: object) -> date:

@@ -57,7 +57,8 @@ class Domain:
         if len(declared) > ATTRIBUTES:
             raise DomainError(f"a domain has at most {ATTRIBUTES:,} attributes, got {len(declared):,}.")
         for name, attribute in declared.items():
-            _check_name(name)
+            if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
+                raise DomainError(f"an attribute's name must be printable text, got {brief_name(name)}.")
             if not isinstance(attribute, Attribute):
                 raise DomainError(
                     f"{name} must be an attribute, got {type(attribute).__name__}.",
@@ -259,11 +260,6 @@ class Domain:
     def _check_flat(self) -> None:
         if self.size > _LARGEST_FLAT:
             raise DomainError("the domain has too many cells to number in 64 bits.", hint="use fewer attributes.")
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
-        raise DomainError(f"an attribute's name must be printable text, got {brief_name(name)}.")
 
 
 Box: TypeAlias = Mapping[str, Subset]

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from blowfish_privacy.domain import Attribute, Cell, Domain, Subset, quoted
+from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, EqualBlocks, Pieces, by_any, whole
 from blowfish_privacy.graphs.explicit import Public, graph_of
@@ -469,8 +469,11 @@ class ByValue(Secrets):
         column = body["by"]
         if column not in domain:
             raise SpecError(f"unknown attribute {brief(column)}.", hint=nearest(column, domain))
-        others, values = _others(column, domain), _values(domain[column], len(body))
-        if domain[column].size >= len(body):
+        others, attribute = _others(column, domain), domain[column]
+        # As many values as are needed, by the text that a key is.
+        listed = (attribute.value(position) for position in range(min(attribute.size, len(body))))
+        values = {_written(value): value for value in listed}
+        if attribute.size >= len(body):
             raise _lacking(SpecError, column, next(value for value in values if value not in body))
         read: dict[str, Secrets] = {}
         chosen: dict[Any, Secrets] = {}
@@ -503,9 +506,3 @@ def _lacking(kind: type[BlowfishError], column: str, value: str) -> BlowfishErro
 def _written(value: object) -> str:
     """Write a value as a key, which in JSON is text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _values(attribute: Attribute, most: int) -> dict[str, Any]:
-    """Return as many values of an attribute as are needed, by the text that a key is."""
-    values = (attribute.value(position) for position in range(min(attribute.size, most)))
-    return {_written(value): value for value in values}

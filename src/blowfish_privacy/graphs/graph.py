@@ -53,6 +53,11 @@ class Words:
         """Every sentence about what is protected."""
         return (*map(str, self.protected), *self.added)
 
+    @property
+    def without_examples(self) -> Words:
+        """The same without naming any secret pair."""
+        return replace(self, protected=tuple(replace(rule, example=None) for rule in self.protected))
+
     def about(self, people: str) -> Words:
         """Say the same of some people only."""
         return Words(

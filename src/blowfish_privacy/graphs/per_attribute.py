@@ -195,10 +195,6 @@ class CartesianGraph(SecretGraph):
         return "public" if set(map(str, parts.values())) == {"public"} else {"per_attribute": parts}
 
     def _words(self) -> Words:
-        said = [graph.words() for graph in self.graphs]
+        several = sum(self.changes(name) for name in self.domain) > 1
         added = "Values that differ in several attributes are as many steps apart as those attributes add up to."
-        return Words(
-            tuple(rule for words in said for rule in words.protected),
-            tuple(sentence for words in said for sentence in words.unprotected),
-            (added,) if sum(self.changes(name) for name in self.domain) > 1 else (),
-        )
+        return sum((graph.words() for graph in self.graphs), Words(added=(added,) if several else ()))

@@ -9,7 +9,7 @@ sums of its parts matter, so among all that share both, only the one with the la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.changes import Scalar, Span, candidates, change
-from blowfish_privacy.known_facts.classes import Incidence, reduced
+from blowfish_privacy.known_facts.classes import Arc, Incidence, reduced
 from blowfish_privacy.known_facts.fact_model import FactModel
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.support.arrays import Integers
@@ -179,71 +179,62 @@ def _spread(single: Effect) -> int:
 # The possible moves of a record between classes, with effect, weight and secret pair, for :mod:`.atoms`.
 
 
-def _pairs(model: FactModel, signs: Integers) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Yield the moves between live classes, with their effects."""
-    for one, a in enumerate(model.live_classes.tolist()):
-        for other, b in enumerate(model.live_classes.tolist()):
+def moves_between(labels: Sequence[int], signs: Integers) -> Iterator[tuple[int, int, Effect]]:
+    """Yield the moves between some classes, with their effects."""
+    for one, a in enumerate(labels):
+        for other, b in enumerate(labels):
             if a != b:
                 yield a, b, tuple((signs[other] - signs[one]).tolist())
 
 
+def secret_moves(model: FactModel, signs: Integers) -> Iterator[tuple[Arc, Effect]]:
+    """Yield the listed secret pairs inside and between live classes, with their effects."""
+    number = {label: index for index, label in enumerate(model.live_classes.tolist())}
+    for arc in model.crossing.listed or ():
+        if arc.source in number and arc.target in number:
+            yield arc, tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
+
+
 def scalar_moves(model: FactModel, signs: Integers, scalar: Scalar, widest: int) -> Iterator[Move]:
     """Weigh a move by the largest change of a number between its classes, and a secret pair by its own change."""
-    number = {int(label): index for index, label in enumerate(model.live_classes)}
-    for a, b, effect in _pairs(model, signs):
-        yield Move(effect, (), int(scalar.high[b] - scalar.low[a]), (a, b))
-        if model.crossing.listed is None:
+    labels, listed = model.live_classes.tolist(), model.crossing.listed is not None
+    for a, b, effect in moves_between(labels, signs):
+        weight = int(scalar.high[b] - scalar.low[a])
+        yield Move(effect, (), weight, (a, b))
+        if not listed:
             edge = (scalar.lowest(a), scalar.highest(b))
             sure = model.crossing.graph.adjacent(*edge)
-            weight = int(scalar.high[b] - scalar.low[a])
             yield Move(effect, (), weight if sure else min(widest, weight), (a, b), edge, sure)
-    if model.crossing.listed is None:
-        ranges = scalar.high - scalar.low
-        for a in number:
-            edge = (scalar.lowest(a), scalar.highest(a))
-            yield Move((0,) * signs.shape[1], (), min(widest, int(ranges[a])), (a, a), edge, certain=False)
-        return
-    for arc in model.crossing.listed:
-        if arc.source in number and arc.target in number:
-            effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
-            weight = scalar.value(arc.y) - scalar.value(arc.x)
-            yield Move(effect, (), weight, (arc.source, arc.target), (arc.x, arc.y))
+    for a in [] if listed else labels:
+        edge, weight = (scalar.lowest(a), scalar.highest(a)), int(scalar.high[a] - scalar.low[a])
+        yield Move((0,) * signs.shape[1], (), min(widest, weight), (a, a), edge, certain=False)
+    for arc, effect in secret_moves(model, signs):
+        weight = scalar.value(arc.y) - scalar.value(arc.x)
+        yield Move(effect, (), weight, (arc.source, arc.target), (arc.x, arc.y))
 
 
 def vector_moves(model: FactModel, signs: Integers, form: LinearForm, span: Span, widest: int) -> Iterator[Move]:
     """Weigh a move by the largest change between its classes; if injective, count the classes it changes."""
-    number = {int(label): index for index, label in enumerate(model.live_classes)}
-    alone = [label for label in number if span.injective and not span.diameters[label]]
+    labels, listed = model.live_classes.tolist(), model.crossing.listed is not None
+    alone = [label for label in labels if span.injective and not span.diameters[label]]
 
-    def move(a: int, b: int, effect: tuple[int, ...], secret: Edge | None, *, certain: bool, most: int) -> Move:
-        if not span.injective:
-            return Move(effect, (), most, (a, b), secret, certain)
+    def move(a: int, b: int, effect: Effect, secret: Edge | None, *, certain: bool, most: int) -> Move:
+        if not span.injective or a == b:
+            return Move(effect, (0,) * len(alone), most, (a, b), secret, certain)
         single = tuple((label == b) - (label == a) for label in alone)
         return Move(effect, single, (a not in alone) + (b not in alone), (a, b), secret, certain)
 
-    for a, b, effect in _pairs(model, signs):
+    def between(a: int, b: int) -> Edge:
+        return candidates(model.classes, a)[0], candidates(model.classes, b)[-1]
+
+    for a, b, effect in moves_between(labels, signs):
         yield move(a, b, effect, None, certain=True, most=span.between(a, b))
-        if model.crossing.listed is None:
-            most = min(widest, span.between(a, b))
-            yield move(a, b, effect, _between(model, a, b), certain=False, most=most)
-    if model.crossing.listed is None:
-        for a in number:
-            edge = _between(model, a, a)
-            most = min(widest, int(span.diameters[a]))
-            yield Move((0,) * signs.shape[1], (0,) * len(alone), most, (a, a), edge, certain=False)
-        return
-    for arc in model.crossing.listed:
-        if arc.source in number and arc.target in number:
-            edge = (arc.x, arc.y)
-            if arc.source == arc.target:
-                most = change(form, model.classes, [edge])
-                zero = (0,) * signs.shape[1]
-                yield Move(zero, (0,) * len(alone), most, (arc.source, arc.target), edge)
-            else:
-                effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
-                moved = change(form, model.classes, [edge])
-                yield move(arc.source, arc.target, effect, edge, certain=True, most=moved)
-
-
-def _between(model: FactModel, a: int, b: int) -> Edge:
-    return candidates(model.classes, a)[0], candidates(model.classes, b)[-1]
+        if not listed:
+            yield move(a, b, effect, between(a, b), certain=False, most=min(widest, span.between(a, b)))
+    for a in [] if listed else labels:
+        most = min(widest, int(span.diameters[a]))
+        yield move(a, a, (0,) * signs.shape[1], between(a, a), certain=False, most=most)
+    for arc, effect in secret_moves(model, signs):
+        edge = (arc.x, arc.y)
+        moved = change(form, model.classes, [edge])
+        yield move(arc.source, arc.target, effect, edge, certain=True, most=moved)

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain, Subset
+from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.graphs.graph import Edge
-from blowfish_privacy.known_facts.classes import Classes
+from blowfish_privacy.known_facts.classes import Classes, projections
 from blowfish_privacy.queries.query import LinearForm, Pattern
 from blowfish_privacy.support.arrays import Integers
 
@@ -115,10 +115,12 @@ class Tabled(Scalar):
 
     @cached_property
     def _by_piece(self) -> tuple[Integers, Integers]:
-        projected = projected_pieces(self.classes, self._axes)
+        projected = projections(self.classes.labels.shape, self._axes)
         low, high = self._table, self._table
         for dimension, axis in enumerate(self._axes):
-            order, starts = _in_groups(self.classes.groups[axis])
+            groups = self.classes.groups[axis]
+            order = np.concatenate([np.arange(*run) for group in groups for run in group.runs])
+            starts = np.cumsum([0, *(len(group) for group in groups)])[:-1]
             low = np.minimum.reduceat(low.take(order, axis=dimension), starts, axis=dimension)
             high = np.maximum.reduceat(high.take(order, axis=dimension), starts, axis=dimension)
         return low.reshape(-1)[projected], high.reshape(-1)[projected]
@@ -131,20 +133,6 @@ class Tabled(Scalar):
         for axis, number in zip(self._axes, indices, strict=True):
             cell[axis] = [*groups[axis]][int(number)]
         return tuple(cell)
-
-
-def projected_pieces(classes: Classes, axes: Sequence[int]) -> Integers:
-    """Number the projection of each piece onto some attributes."""
-    projected = np.zeros(len(classes.pieces), dtype=np.int64)
-    for axis in axes:
-        projected = projected * len(classes.groups[axis]) + classes.along(axis)
-    return projected
-
-
-def _in_groups(groups: Sequence[Subset]) -> tuple[Integers, Integers]:
-    """Return all positions, group by group, and the index at which each group starts."""
-    order = np.concatenate([np.concatenate([np.arange(*run) for run in group.runs]) for group in groups])
-    return order, np.cumsum([0, *(len(group) for group in groups)])[:-1]
 
 
 def _first_of_each(labels: Integers, keys: Integers) -> Integers:
@@ -236,7 +224,7 @@ def _of_histogram(form: LinearForm, classes: Classes) -> Span:
     separates = all(len(groups) == 1 for axis, groups in enumerate(classes.groups) if axis not in axes)
     if not separates and form.outputs <= _FEW_OUTPUTS:
         return _of_scalars(_signed(form.domain, form.as_matrix(), classes))
-    projected = projected_pieces(classes, axes)
+    projected = projections(classes.labels.shape, axes)
     shape = [len(classes.groups[axis]) for axis in axes]
     several = np.zeros(shape, dtype=bool)
     for dimension, axis in enumerate(axes):
@@ -258,12 +246,8 @@ def candidates(classes: Classes, label: int) -> list[Cell]:
         low, high = tuple(group.first for group in groups), tuple(group.last for group in groups)
         cells |= {low: None, high: None}
         for axis, group in enumerate(groups):
-            cells |= {(*low[:axis], position, *low[axis + 1 :]): None for position in _some(group)}
+            cells |= {(*low[:axis], at, *low[axis + 1 :]): None for at in islice(group, _CANDIDATES)}
     return [*cells]
-
-
-def _some(group: Subset) -> list[int]:
-    return [position for position, _ in zip(group, range(_CANDIDATES), strict=False)]
 
 
 # How much a query changes when records move together, and the largest such change that was found.

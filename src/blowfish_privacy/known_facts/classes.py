@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, isqrt, lcm, prod
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 # *nullity* is the number of classes minus its rank; at nullity 0 every class's count follows from the known counts. A
 # count that covers a single class settles that class, which can then be removed from all others: peeling. What remains
 # is eliminated modulo a prime. The rank found there is never larger than the true one, so a nullity of 0 is certain;
-# for
-# nullity 1 a kernel vector is reconstructed in whole numbers and checked exactly.
+# for nullity 1 a kernel vector is reconstructed in whole numbers and checked exactly.
 
 PRIME = 2_147_483_629
 """Below 2^31, so that products fit 63 bits."""
@@ -232,10 +231,7 @@ class Classes:
 
     def along(self, axis: int) -> Integers:
         """Return the number of each piece's group along an attribute."""
-        shape = [1] * self.labels.ndim
-        shape[axis] = -1
-        numbers = np.arange(self.labels.shape[axis]).reshape(shape)
-        return np.broadcast_to(numbers, self.labels.shape).reshape(-1)
+        return projections(self.labels.shape, [axis])
 
     def piece(self, number: int) -> tuple[Subset, ...]:
         """Return the groups, one of each attribute, that make up a piece."""
@@ -258,17 +254,22 @@ def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
     cuts = [_Cut.make(domain, name, boxes, every_value=name in by_value) for name in domain]
     shape = tuple(len(cut.groups) for cut in cuts)
     _check_pieces(prod(shape), words)
-    labels, first = _labels(cuts, shape, [name in by_value for name in domain])
+    keys = projections(shape, [domain.axis(name) for name in domain if name in by_value]).reshape(-1, 1)
+    masks = _masks(cuts, shape) if boxes else np.zeros((len(keys), 0), dtype=np.int64)
+    keys = np.ascontiguousarray(np.concatenate([keys, masks], axis=1))
+    # A class is a combination of boxes and of values that a marginal distinguishes.
+    flat = keys.view([("", np.int64)] * keys.shape[1]).reshape(-1)
+    _, first, labels = np.unique(flat, return_index=True, return_inverse=True)
+    labels = labels.astype(np.int64).reshape(shape)
     rows: list[FactRow] = []
     pairs: list[tuple[Integers, Integers]] = []
     for names, (fact, counts) in marginals.items():
-        cells = _flat(domain, names, shape)
+        cells = projections(shape, [domain.axis(name) for name in names])
         pairs.append((cells + len(rows), labels.reshape(-1)))
         total = prod(domain[name].size for name in names)
         rows += [FactRow(fact, None if counts is None else counts[cell]) for cell in range(total)]
-    masks = _masks(cuts, shape)[first] if boxes else np.zeros((len(first), 0), dtype=np.int64)
     for number, (_, fact, count) in enumerate(boxes):
-        members = np.flatnonzero(masks[:, number // _WORD] >> (number % _WORD) & 1)
+        members = np.flatnonzero(masks[first, number // _WORD] >> (number % _WORD) & 1)
         pairs.append((np.full(len(members), len(rows)), members))
         rows.append(FactRow(fact, count))
     incidence = Incidence.of(len(rows), len(first), pairs)
@@ -363,38 +364,13 @@ def _masks(cuts: Sequence[_Cut], shape: tuple[int, ...]) -> Integers:
     return total.reshape(-1, words)
 
 
-def _labels(cuts: Sequence[_Cut], shape: tuple[int, ...], by_value: Sequence[bool]) -> tuple[Integers, Integers]:
-    """Number the classes, one for each combination of boxes and of values that a marginal distinguishes."""
-    pieces = np.arange(prod(shape)).reshape(shape)
-    values = np.zeros(shape, dtype=np.int64)
-    for axis, each_value in enumerate(by_value):
-        if each_value:
-            values = values * shape[axis] + np.arange(shape[axis]).reshape(
-                [-1 if a == axis else 1 for a in range(len(shape))]
-            )
-    keys = values.reshape(-1, 1)
-    if cuts[0].masks.shape[1]:
-        keys = np.concatenate([keys, _masks(cuts, shape)], axis=1)
-    flat = np.ascontiguousarray(keys).view([("", np.int64)] * keys.shape[1]).reshape(-1)
-    _, first, labels = np.unique(flat, return_index=True, return_inverse=True)
-    return labels.astype(np.int64).reshape(shape), pieces.reshape(-1)[first]
-
-
-def _flat(domain: Domain, names: Sequence[str], shape: tuple[int, ...]) -> Integers:
-    """Return the number of the marginal's cell that each piece lies in."""
-    cells = np.zeros(shape, dtype=np.int64)
-    for name in names:
-        axis = domain.axis(name)
-        cells = cells * shape[axis] + np.arange(shape[axis]).reshape(
-            [-1 if a == axis else 1 for a in range(len(shape))]
-        )
-    return cells.reshape(-1)
-
-
-def fact_names(known: Sequence[KnownFact]) -> Iterator[str]:
-    """List the attributes that facts mention, with repetitions."""
-    for fact in known:
-        yield from fact.attributes
+def projections(shape: tuple[int, ...], axes: Iterable[int]) -> Integers:
+    """Number the projection of each piece onto some attributes, where pieces have a shape."""
+    numbers = np.zeros(shape, dtype=np.int64)
+    for axis in axes:
+        own = np.arange(shape[axis]).reshape([-1 if other == axis else 1 for other in range(len(shape))])
+        numbers = numbers * shape[axis] + own
+    return numbers.reshape(-1)
 
 
 # Secret pairs that lead from one class to another.
@@ -465,15 +441,10 @@ def _across(graph: SecretGraph, classes: Classes) -> Iterator[tuple[str, Arc]]:
     for axis, name in enumerate(classes.domain.names):
         if len(classes.groups[axis]) > 1 and graph.changes(name):
             for group in classes.groups[axis]:
-                pair = graph.joins(name, group, _rest(group, classes.domain[name].size))
+                pair = graph.joins(name, group, group.complement(classes.domain[name].size))
                 if pair is not None:
                     yield name, _lifted(classes, axis, pair)
                     break
-
-
-def _rest(group: Subset, size: int) -> Subset:
-    ends = [0, *(end for run in group.runs for end in run), size]
-    return Subset(tuple((start, stop) for start, stop in zip(ends[::2], ends[1::2], strict=True) if start < stop))
 
 
 def _lifted(classes: Classes, axis: int, pair: tuple[int, int]) -> Arc:
@@ -481,13 +452,10 @@ def _lifted(classes: Classes, axis: int, pair: tuple[int, int]) -> Arc:
     first, second = (classes.group_of(axis, position) for position in pair)
     one, other = (np.moveaxis(classes.labels, axis, 0)[number] for number in (first, second))
     indices = [int(number) for number in np.argwhere(one != other)[0]]
-    rest = [group[number].first for group, number in zip(_others(classes.groups, axis), indices, strict=True)]
+    others = classes.groups[:axis] + classes.groups[axis + 1 :]
+    rest = [groups[number].first for groups, number in zip(others, indices, strict=True)]
     x, y = ((*rest[:axis], position, *rest[axis:]) for position in pair)
     return Arc(x, y, int(one[tuple(indices)]), int(other[tuple(indices)]))
-
-
-def _others(groups: tuple[tuple[Subset, ...], ...], axis: int) -> tuple[tuple[Subset, ...], ...]:
-    return groups[:axis] + groups[axis + 1 :]
 
 
 # Which classes secret pairs join; under ``secret-moves`` records move between these only.

@@ -124,18 +124,13 @@ def heaviest_cycle_within(vertices: Sequence[int], weights: Weights, most: int, 
     if len(vertices) > SMALL:
         route = _circuit(list(vertices), weights, most, at_most(vertices, weights, most), (clock, 1))
         short = there_and_back(weights)
-        return _heavier(short and Route(weights[short] + weights[short[1], short[0]], short), route)
+        return heavier(weights, short and Route(weights[short] + weights[short[1], short[0]], short), route)
     best: Route | None = None
     for index, first in enumerate(vertices):
         home = {vertex: weights[vertex, first] for vertex in vertices[index:] if (vertex, first) in weights}
         route = _by_subsets(list(vertices[index:]), weights, {first: 0}, home, most)
-        best = _heavier(best, route)
+        best = heavier(weights, best, route)
     return best
-
-
-def _heavier(first: Route | None, second: Route | None) -> Route | None:
-    routes = [route for route in (first, second) if route is not None]
-    return max(routes, key=lambda route: route.bound, default=None)
 
 
 def there_and_back(weights: Weights) -> tuple[int, int] | None:
@@ -149,7 +144,7 @@ def _by_subsets(
 ) -> Route | None:
     """Compute the heaviest path through each set of vertices, for each choice of the last one."""
     count = len(vertices)
-    arcs = _matrix(vertices, weights)
+    arcs = np.array([[weights.get((a, b), _NONE) for b in vertices] for a in vertices], dtype=np.int64)
     stop = np.array([end.get(vertex, _NONE) for vertex in vertices], dtype=np.int64)
     sets = np.arange(1 << count)
     sizes = np.bitwise_count(sets)
@@ -168,10 +163,6 @@ def _by_subsets(
     if not where[0]:
         return None
     return Route(best, tuple(vertices[index] for index in _trace(table, arcs, *where)))
-
-
-def _matrix(vertices: Sequence[int], weights: Weights) -> Integers:
-    return np.array([[weights.get((a, b), _NONE) for b in vertices] for a in vertices], dtype=np.int64)
 
 
 def _trace(table: Integers, arcs: Integers, members: int, last: int) -> list[int]:
@@ -257,26 +248,20 @@ def _circuit(
         return Route(bound, guess)
     following = {a: b for (a, b), literal in used.items() if solver.value(literal)}
     proven = round(solver.objective_value if status == cp_model.OPTIMAL else np.floor(solver.best_objective_bound))
-    return Route(min(bound, int(proven)), _walk(following, through))
-
-
-def _walk(following: Mapping[int, int], through: int | None) -> tuple[int, ...]:
-    start = through if through is not None else next(iter(following))
-    walk = [start]
-    while following[walk[-1]] != start:
-        walk.append(following[walk[-1]])
-    return tuple(walk)
+    cycle = [next(iter(following)) if through is None else through]
+    while following[cycle[-1]] != cycle[0]:
+        cycle.append(following[cycle[-1]])
+    return Route(min(bound, int(proven)), tuple(cycle))
 
 
 # The heaviest cycle through one vertex, the hub.
 #
 # Without the hub the cycle is a path. Ignoring directions, the rest of the graph is a tree of biconnected blocks that
 # meet in single vertices, and a path crosses each block at most once. From the leaves of this tree to its root, the
-# best
-# *legs* are kept for each vertex where blocks meet: from the hub to it, and from it to the hub, inside the subtree. A
-# block then sees the hub as close to each of its vertices as their legs say; a path that turns where several blocks
-# hang
-# is found in the last of them. A leg's weight is a proven bound, so what is put together from legs is one too.
+# best *legs* are kept for each vertex where blocks meet: from the hub to it, and from it to the hub, inside the
+# subtree. A block then sees the hub as close to each of its vertices as their legs say; a path that turns where several
+# blocks hang is found in the last of them. A leg's weight is a proven bound, so what is put together from legs is one
+# too.
 
 
 def heavier(weights: Weights, first: Route | None, second: Route | None) -> Route | None:
@@ -371,9 +356,9 @@ def through_hub(hub: int, tree: BlockTree, weights: Weights, clock: Clock) -> Ro
             path = heaviest_path(block, inner, _bounds(first), _bounds(last), clock, tasks)  # noqa: B023
             return path and Route(path.bound, _joined(path.vertices, first, last))
 
-        if _could_beat(best, block, inner, starts, ends):
+        if best is None or path_at_most(block, inner, _bounds(starts), _bounds(ends)) > best.bound:
             route = search(starts, ends)
-            best = heavier(weights, best, route and Route(route.bound, _cycle_through(hub, route.vertices)))
+            best = heavier(weights, best, route and Route(route.bound, route.vertices and (hub, *route.vertices)))
         if door is not None:
             at_door = {door: Route(0, (door,))}
             for legs, route in ((into, search(starts, at_door)), (out, search(at_door, ends))):
@@ -396,22 +381,12 @@ def _joined(path: tuple[int, ...], first: Mapping[int, Route], last: Mapping[int
     return (*before[:-1], *path, *after[1:]) if before and after else ()
 
 
-def _cycle_through(hub: int, path: tuple[int, ...]) -> tuple[int, ...]:
-    return (hub, *path) if path else ()
-
-
-def _could_beat(
-    best: Route | None, block: Sequence[int], weights: Weights, starts: Mapping[int, Route], ends: Mapping[int, Route]
-) -> bool:
-    return best is None or path_at_most(block, weights, _bounds(starts), _bounds(ends)) > best.bound
-
-
 # The heaviest simple cycle of a directed graph: how much a query can change when records move in a ring.
 #
 # Finding it is hard in general, so the graph is split first. A cycle lies in one strongly connected component and,
 # ignoring directions, in one biconnected part of it. Inside a part one vertex is often adjacent to most others (the
 # class outside all boxes): a cycle through such a *hub* is a path in the rest, and a path crosses the rest's own
-# biconnected parts one after another, see :mod:`.hubs`. Parts are searched in order of the most that they could weigh,
+# biconnected parts one after another. Parts are searched in order of the most that they could weigh,
 # until none can beat the best.
 
 

@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, Domain
+from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.graphs.graph import Hops, differing
 from blowfish_privacy.known_facts.classes import (
@@ -25,9 +25,8 @@ from blowfish_privacy.known_facts.classes import (
     Incidence,
     classes_of,
     crossing,
-    fact_names,
 )
-from blowfish_privacy.known_facts.facts import Assumptions
+from blowfish_privacy.known_facts.facts import Assumptions, relevant_domain
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.progress import task
 
@@ -119,16 +118,6 @@ def fact_model(policy: Assumptions, names: tuple[str, ...]) -> FactModel:
     return model
 
 
-def relevant_domain(policy: Assumptions, names: tuple[str, ...]) -> Domain:
-    """Return the domain of some attributes and of those that a known fact looks at."""
-    if any(name not in policy.domain for name in names):
-        raise RefusalError(
-            "with known facts, a level of a hierarchy is not available.", hint="ask for its lowest level, and add up."
-        )
-    kept = {*names, *fact_names(policy.known)}
-    return policy.domain.project([name for name in policy.domain if name in kept])
-
-
 def _class_counts(incidence: Incidence, rows: Sequence[FactRow], records: int | None) -> Integers:
     """Derive the number of records of each class from the stated counts; -1 where it does not follow."""
     counts = np.full(incidence.columns, -1, dtype=np.int64)
@@ -169,7 +158,8 @@ def steps(policy: Assumptions, x: Cell, y: Cell) -> Hops:
     model = _facts_alone(policy)
     if hops == 0 or model is None:
         return hops if hops <= 1 else inf
-    ends = [_class_of(policy, model, cell) for cell in (x, y)]
+    axes = [policy.domain.axis(name) for name in model.classes.domain.names]
+    ends = [model.classes.of(tuple(cell[axis] for axis in axes)) for cell in (x, y)]
     if not model.live[ends].all():
         return inf
     return hops if hops == 1 or _add_up(policy, model, ends) or _beside_the_facts(policy, model, x, y) else inf
@@ -200,10 +190,6 @@ def _facts_alone(policy: Assumptions) -> FactModel | None:
         return fact_model(policy, ())
     except RefusalError:
         return None
-
-
-def _class_of(policy: Assumptions, model: FactModel, cell: Cell) -> int:
-    return model.classes.of(tuple(cell[policy.domain.axis(name)] for name in model.classes.domain.names))
 
 
 def _beside_the_facts(policy: Assumptions, model: FactModel, x: Cell, y: Cell) -> bool:

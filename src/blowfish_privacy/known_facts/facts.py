@@ -24,7 +24,7 @@ from blowfish_privacy.domain import (
     read_box,
     worded,
 )
-from blowfish_privacy.errors import DomainError, PolicyError, brief, brief_name, nearest
+from blowfish_privacy.errors import DomainError, PolicyError, RefusalError, brief, brief_name, nearest
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.support.file_forms import Form, InSchema, Names, OneOf, Several, Wanted, kind_of, register
 from blowfish_privacy.support.limits import MARGINAL_CELLS, RECORDS
@@ -50,6 +50,12 @@ class Fact(ABC):
         """Make a kind of fact known by its keyword."""
         super().__init_subclass__(**options)
         register(Fact.kinds, cls)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     @abstractmethod
     def to_file(self, domain: Domain) -> dict[str, Any]:
@@ -100,12 +106,6 @@ class KnownCount(Fact):
         self.where: dict[str, Any] = deepcopy(dict(where))
         self.count: int | None = None if count is None else checked_count(count)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KnownCount) and (self.where, self.count) == (other.where, other.count)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
-
     def __repr__(self) -> str:
         return f"KnownCount(where={self.where!r}, count={self.count})"
 
@@ -135,11 +135,14 @@ class KnownCount(Fact):
 
     def canonical(self, domain: Domain) -> Any:
         """Return the selected positions and the count as plain JSON values."""
-        box = self.box(domain)
-        return {
-            "count": {name: _choice(domain, name, box[name]) for name in sorted(box)},
-            "equals": self.count,
-        }
+        selected: dict[str, Any] = {}
+        for name, subset in sorted(self.box(domain).items(), key=lambda item: item[0]):
+            attribute = domain[name]
+            if attribute.ordered:
+                selected[name] = [list(run) for run in subset.runs]
+            else:
+                selected[name] = sorted(repr(attribute.value(position)) for position in subset)
+        return {"count": selected, "equals": self.count}
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         written: dict[str, Any] = {"count": {name: choice_to_file(chosen) for name, chosen in self.where.items()}}
@@ -156,11 +159,6 @@ def checked_count(value: Any) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= int(value) <= RECORDS:
         raise PolicyError(f"a known count must be a whole number from 0 to 2^53, got {brief(value)}.")
     return int(value)
-
-
-def _choice(domain: Domain, name: str, subset: Subset) -> Any:
-    attribute = domain[name]
-    return [list(run) for run in subset.runs] if attribute.ordered else sorted(repr(attribute.value(p)) for p in subset)
 
 
 def _show_choice(domain: Domain, name: str, chosen: Any, *, whole: bool) -> str:
@@ -212,15 +210,6 @@ class KnownMarginal(Fact):
         # A pandas Series, such as value_counts() gives, says which count is whose; an array is in the declared order.
         listed = counts.to_dict() if hasattr(counts, "to_dict") else counts
         self.given: Any = listed.tolist() if hasattr(listed, "tolist") else deepcopy(listed)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KnownMarginal) and (self.attributes, self.given) == (
-            other.attributes,
-            other.given,
-        )
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
 
     def __repr__(self) -> str:
         return f"KnownMarginal({', '.join(map(repr, self.attributes))}, counts={self.given!r})"
@@ -373,6 +362,21 @@ class Assumptions(Protocol):
         ...
 
 
+def fact_names(known: Sequence[KnownFact]) -> set[str]:
+    """Collect the attributes that facts mention."""
+    return {name for fact in known for name in fact.attributes}
+
+
+def relevant_domain(policy: Assumptions, names: tuple[str, ...]) -> Domain:
+    """Return the domain of some attributes and of those that a known fact looks at."""
+    if any(name not in policy.domain for name in names):
+        raise RefusalError(
+            "with known facts, a level of a hierarchy is not available.", hint="ask for its lowest level, and add up."
+        )
+    kept = {*names} | fact_names(policy.known)
+    return policy.domain.project([name for name in policy.domain if name in kept])
+
+
 # Whether known facts contradict each other, or the number of records.
 #
 # Pairs of facts are compared first, because they give the clearest message. Then a linear program checks all stated
@@ -522,18 +526,13 @@ def _check_counts(domain: Domain, first: KnownCount, second: KnownCount, size: i
         return
     one, other = first.box(domain), second.box(domain)
     pair = f"{first.words(domain)} and {second.words(domain)}"
-    for lower, upper, low, high in _nested(one, other, first.count, second.count):
-        if inside(lower, upper) and low > high:
-            raise _contradiction(f"{pair}: one condition is part of the other but has the larger count")
+    first_more = inside(one, other) and first.count > second.count
+    if first_more or (inside(other, one) and second.count > first.count):
+        raise _contradiction(f"{pair}: one condition is part of the other but has the larger count")
     if size is not None and disjoint(one, other) and first.count + second.count > size:
         raise _contradiction(f"{pair} have nobody in common but add up to more than the {size:,} records")
     if size is not None and _cover(domain, one, other) and first.count + second.count < size:
         raise _contradiction(f"{pair} cover everybody but add up to fewer than the {size:,} records")
-
-
-def _nested(one: Box, other: Box, first: int, second: int) -> Iterator[tuple[Box, Box, int, int]]:
-    yield one, other, first, second
-    yield other, one, second, first
 
 
 def _cover(domain: Domain, one: Box, other: Box) -> bool:

@@ -21,11 +21,12 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts import atoms
 from blowfish_privacy.known_facts.atoms import Move
 from blowfish_privacy.known_facts.changes import LargestChange, Moves, Scalar, Span, change
-from blowfish_privacy.known_facts.classes import Arc, Classes, classes_of, fact_names, joined_classes
+from blowfish_privacy.known_facts.classes import Arc, Classes, classes_of, joined_classes
 from blowfish_privacy.known_facts.cycles import Cycle, heaviest_cycle
 from blowfish_privacy.known_facts.fact_model import FactModel
-from blowfish_privacy.known_facts.facts import Assumptions, KnownMarginal
+from blowfish_privacy.known_facts.facts import Assumptions, KnownMarginal, fact_names
 from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.support.arrays import Integers
 
 _SECONDS = 20.0
 _MOST_RUNS = 4
@@ -84,13 +85,20 @@ class PolicyGraph:
 
 def policy_graph(policy: Assumptions) -> PolicyGraph:
     """Build the policy graph; if it is not sparse, with an arc from every count lowered to every count lifted."""
-    names = [name for name in policy.domain if name in set(fact_names(policy.known))]
+    names = [name for name in policy.domain if name in fact_names(policy.known)]
     if not names:
         return PolicyGraph(("v+", "v-"), ((0, 1),), sparse=True, exact=True)
     classes = classes_of(policy.domain.project(names), policy.known)
     joined = joined_classes(policy.graph.project(names), classes)
-    rows = _different(classes)
-    counted = _counting(classes, rows)
+    first: dict[bytes, int] = {}
+    for row, members in enumerate(classes.incidence.members):
+        first.setdefault(members.tobytes(), row)
+    # Of known counts that count the same values, only the first is a node.
+    rows = sorted(first.values())
+    counted: list[set[int]] = [set() for _ in range(classes.size)]
+    for number, row in enumerate(rows):
+        for member in classes.incidence.members[row].tolist():
+            counted[member].add(number)
     above, below = len(rows), len(rows) + 1
     arcs = {(above, below)}
     sparse = True
@@ -102,23 +110,6 @@ def policy_graph(policy: Assumptions) -> PolicyGraph:
     said = list(_names(policy, classes))
     named = (*(said[row] for row in rows), "v+", "v-")
     return PolicyGraph(named, tuple(sorted(arcs)), sparse=sparse, exact=joined.exact)
-
-
-def _different(classes: Classes) -> list[int]:
-    """List the known counts; of those that count the same values, only the first."""
-    first: dict[bytes, int] = {}
-    for row, members in enumerate(classes.incidence.members):
-        first.setdefault(members.tobytes(), row)
-    return sorted(first.values())
-
-
-def _counting(classes: Classes, rows: Sequence[int]) -> list[frozenset[int]]:
-    """Return the known counts that count each class."""
-    counting: list[set[int]] = [set() for _ in range(classes.size)]
-    for number, row in enumerate(rows):
-        for member in classes.incidence.members[row].tolist():
-            counting[member].add(number)
-    return [frozenset(numbers) for numbers in counting]
 
 
 def _names(policy: Assumptions, classes: Classes) -> Iterator[str]:
@@ -187,7 +178,7 @@ def most_moves(model: FactModel) -> int | None:
     signs = atoms.signatures(model.incidence)
     if signs is None or model.crossing.listed is None:
         return None
-    atom = atoms.search(_secret_moves(model, lambda _: 1), records=model.records)
+    atom = atoms.search(_moves(model, signs, lambda _: 1), records=model.records)
     return None if atom is None else max(1, atom.longest)
 
 
@@ -208,21 +199,20 @@ def _bound(largest: LargestChange) -> LargestChange:
 def _around(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
     if model.inner is None:
         return _unlisted(model, form, span, widest)
-    if span.scalars:
-        tried = [_listed(model, form, _weigh(scalar)) for scalar in span.scalars]
-        return max(tried, key=lambda each: each.value)
-    return _listed(model, form, _changed(model, form), by_class=span.injective)
+    tried = [_listed(model, form, weigh, by_class=span.injective) for weigh in _weights(model, form, span)]
+    return max(tried, key=lambda each: each.value)
 
 
-def _changed(model: FactModel, form: LinearForm) -> Weigh:
-    return lambda arc: change(form, model.classes, [(arc.x, arc.y)])
+def _weights(model: FactModel, form: LinearForm, span: Span) -> list[Weigh]:
+    """Return what the query changes along a secret pair: the largest of these."""
+
+    def weigh(scalar: Scalar) -> Weigh:
+        return lambda arc: scalar.value(arc.y) - scalar.value(arc.x)
+
+    return [*map(weigh, span.scalars)] or [lambda arc: change(form, model.classes, [(arc.x, arc.y)])]
 
 
-def _weigh(scalar: Scalar) -> Weigh:
-    return lambda arc: scalar.value(arc.y) - scalar.value(arc.x)
-
-
-def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool = False) -> LargestChange:
+def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool) -> LargestChange:
     """Weigh every secret pair, or, for a histogram, every class."""
     neutral = max(model.inner or (), key=weigh, default=None)
     inside = 0 if neutral is None else max(0, weigh(neutral))
@@ -237,9 +227,7 @@ def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool 
         cycle = _cycle(model, {key: weigh(arc) for key, arc in best.items()}, {})
     if cycle is None or cycle.weight <= inside:
         moves = None if neutral is None or not inside else ((neutral.x, neutral.y),)
-        return LargestChange(
-            inside, model.decided and (cycle is None or cycle.exact or cycle.weight <= inside), METHOD, moves
-        )
+        return LargestChange(inside, model.decided, METHOD, moves)
     chosen = _spread(model.arcs, cycle) if by_class else tuple(best[pair] for pair in _pairs(cycle))
     moves = tuple((arc.x, arc.y) for arc in chosen)
     exact = model.decided and change(form, model.classes, moves) == cycle.weight
@@ -308,19 +296,15 @@ def _spread(arcs: tuple[Arc, ...], cycle: Cycle) -> tuple[Arc, ...]:
     return best[1]
 
 
-def _secret_moves(model: FactModel, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
-    """Yield all secret moves; for a histogram, with their effect on the single-valued classes ``alone``."""
-    signs = atoms.signatures(model.incidence)
-    number = {int(label): index for index, label in enumerate(model.live_classes)}
-    for arc in model.crossing.listed or ():
-        if signs is not None and arc.source in number and arc.target in number:
-            effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
-            ends = (arc.source, arc.target)
-            if alone is None or arc.source == arc.target:
-                yield Move(effect, (0,) * len(alone or ()), weigh(arc), ends, (arc.x, arc.y))
-            else:
-                single = tuple((c == arc.target) - (c == arc.source) for c in alone)
-                yield Move(effect, single, sum(end not in alone for end in ends), ends, (arc.x, arc.y))
+def _moves(model: FactModel, signs: Integers, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
+    """Weigh all secret moves; for a histogram, by their effect on the single-valued classes ``alone``."""
+    for arc, effect in atoms.secret_moves(model, signs):
+        ends = (arc.source, arc.target)
+        if alone is None or arc.source == arc.target:
+            yield Move(effect, (0,) * len(alone or ()), weigh(arc), ends, (arc.x, arc.y))
+        else:
+            single = tuple((c == arc.target) - (c == arc.source) for c in alone)
+            yield Move(effect, single, sum(end not in alone for end in ends), ends, (arc.x, arc.y))
 
 
 def _searched(model: FactModel, form: LinearForm, span: Span) -> LargestChange | None:
@@ -329,9 +313,9 @@ def _searched(model: FactModel, form: LinearForm, span: Span) -> LargestChange |
     if signs is None or model.crossing.listed is None:
         return None
     alone = [int(label) for label in model.live_classes if span.injective and not span.diameters[label]]
-    weights = [_weigh(scalar) for scalar in span.scalars] or [_changed(model, form)]
+    weights = _weights(model, form, span)
     counted = alone if span.injective else None
-    tried = [atoms.search(_secret_moves(model, weigh, counted), records=model.records) for weigh in weights]
+    tried = [atoms.search(_moves(model, signs, weigh, counted), records=model.records) for weigh in weights]
     if any(atom is None for atom in tried):
         return None
     best = max((atom for atom in tried if atom is not None), key=lambda atom: atom.value)

@@ -14,9 +14,8 @@ import numpy as np
 
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
-from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts import atoms, secret_moves
-from blowfish_privacy.known_facts.atoms import Atom, Move, scalar_moves, vector_moves
+from blowfish_privacy.known_facts.atoms import Atom, Move, moves_between, scalar_moves, vector_moves
 from blowfish_privacy.known_facts.changes import (
     LargestChange,
     Moves,
@@ -98,7 +97,10 @@ def vector_cycle(model: FactModel, form: LinearForm, span: Span, *, widest: int)
         neutral = min(widest, int(diameters[labels].max(initial=0)))
     else:
         pairs = {(arc.source, arc.target): arc for arc in model.arcs}
-        totals = [_pair(diameters, arc, span.whole + across) + largest.others(arc) for arc in pairs.values()]
+        most = span.whole + across
+        totals = (
+            min(diameters[arc.source] + diameters[arc.target], most) + largest.others(arc) for arc in pairs.values()
+        )
         bound = max(totals, default=0)
         neutral = max((change(form, model.classes, [(arc.x, arc.y)]) for arc in model.inner), default=0)
     bound = int(max(bound, neutral))
@@ -123,18 +125,15 @@ class _LargestSpans:
         labels = model.live_classes
         self._spans, records = spans, model.records
         self._room = len(labels) if records is None else min(records, len(labels))
-        order = sorted(labels.tolist(), key=lambda label: -spans[label])
-        self._order = order
-        self._head = order[: self._room]
+        self._order = sorted(labels.tolist(), key=lambda label: -spans[label])
+        self._head = self._order[: self._room]
         self._sum = int(sum(spans[self._head]))
         kernel = model.incidence.kernel
         self._signs: dict[int, int] = {}
         if kernel is not None:
             self._signs = {int(label): int(np.sign(d)) for label, d in zip(labels, kernel, strict=True)}
-        self.attainable = True
+        self.attainable = model.inner is not None or self._room == len(labels)
         """Whether the limit on the number of records is accounted for exactly."""
-        if model.inner is None and self._room < len(labels):
-            self.attainable = False
 
     def all(self) -> int:
         """Sum the largest spans, as many as there are records."""
@@ -142,12 +141,10 @@ class _LargestSpans:
 
     def chosen(self, arc: Arc) -> list[int]:
         """Choose the classes other than those of a secret pair, omitting those without a span."""
-        room = self._room - 2
-        head = self._order[: self._room]
-        rest = [label for label in head if label not in (arc.source, arc.target) and self._spans[label]]
+        rest = [label for label in self._head if label not in (arc.source, arc.target) and self._spans[label]]
         # Classes of one sign side by side: a cycle that alternates between the signs of a kernel vector falls apart.
         first = self._signs.get(arc.target) or -self._signs.get(arc.source, 1)
-        return sorted(rest[:room], key=lambda label: -self._signs.get(label, 0) * first)
+        return sorted(rest[: self._room - 2], key=lambda label: -self._signs.get(label, 0) * first)
 
     def besides(self, source: Integers, target: Integers) -> Whole:
         """Sum the spans of the other classes, for many pairs of classes."""
@@ -163,10 +160,6 @@ class _LargestSpans:
         if self._room == len(self._order):
             return int(self._sum - self._spans[arc.source] - self._spans[arc.target])
         return int(sum(self._spans[label] for label in self.chosen(arc)))
-
-
-def _pair(diameters: Whole, arc: Arc, most: int) -> int:
-    return min(diameters[arc.source] + diameters[arc.target], most)
 
 
 def _closest(low: Whole, high: Whole) -> int:
@@ -261,7 +254,7 @@ def vector_flow(model: FactModel, kernel: Integers, form: LinearForm, span: Span
     diameters = span.diameters[model.live_classes]
     value = int(through(kernel, diameters) + abs(kernel).sum() // 2 * span.whole)
     for net in (kernel, -kernel):
-        for moves in _guided(model, net, span):
+        for moves in _guided(model, net, diameters, span):
             if moves is not None and _attains(model, form, moves, value):
                 return LargestChange(value, exact=True, method=CYCLES_AND_FLOWS, moves=moves)
     return LargestChange(value, value == 0 or (span.injective and _always(model, kernel)), CYCLES_AND_FLOWS)
@@ -269,7 +262,9 @@ def vector_flow(model: FactModel, kernel: Integers, form: LinearForm, span: Span
 
 def _always(model: FactModel, kernel: Integers) -> bool:
     """Say whether every flow is possible: all pairs are secret, and there are enough records where needed."""
-    enough = model.records is None or model.records >= most_moves(kernel)
+    units = int(abs(kernel).sum()) // 2
+    most = through(kernel, np.ones(len(kernel), dtype=object)) + units
+    enough = model.records is None or model.records >= most
     return model.crossing.graph.complete and model.free and enough
 
 
@@ -278,32 +273,22 @@ def through(kernel: Integers, spans: Whole) -> int:
     total = 0
     for side in (kernel < 0, kernel > 0):
         passed = 0
-        for d, width in _outermost_first(abs(kernel[side]), spans[side]):
+        pairs = [(int(d), int(width)) for d, width in zip(abs(kernel[side]), spans[side], strict=True)]
+        for d, width in sorted(pairs, key=lambda pair: Fraction(pair[1], pair[0])):
             total += passed * width
             passed += d
     units = int(abs(kernel).sum()) // 2
     return int(total + units * sum(spans[kernel == 0]))
 
 
-def most_moves(kernel: Integers) -> int:
-    """Return the largest number of records that move in one flow."""
-    return through(kernel, _ones(kernel)) + int(abs(kernel).sum()) // 2
-
-
-def _ones(kernel: Integers) -> Whole:
-    return (kernel * 0 + 1).astype(object)
-
-
-def _outermost_first(amounts: Integers, spans: Whole) -> list[tuple[int, int]]:
-    pairs = [(int(d), int(width)) for d, width in zip(amounts, spans, strict=True)]
-    return sorted(pairs, key=lambda pair: Fraction(pair[1], pair[0]))
-
-
 def queue(model: FactModel, net: Integers, spans: Whole, leave: Place, enter: Place) -> Moves | None:
     """Let all units travel through the classes one after the other; None if there are too many moves to list."""
     labels = model.live_classes
-    sides = [sorted(_where(net, sign), key=lambda c: Fraction(int(spans[c]), abs(int(net[c])))) for sign in (-1, 1)]
-    order = [*sides[0], *(c for c in range(len(net)) if not net[c] and spans[c]), *reversed(sides[1])]
+    sources, sinks = (
+        sorted(np.flatnonzero(side).tolist(), key=lambda c: Fraction(int(spans[c]), abs(int(net[c]))))
+        for side in (net < 0, net > 0)
+    )
+    order = [*sources, *(c for c in range(len(net)) if not net[c] and spans[c]), *reversed(sinks)]
     moves: list[tuple[Cell, Cell]] = []
     units = 0
     for current, following in pairwise(order):
@@ -314,10 +299,6 @@ def queue(model: FactModel, net: Integers, spans: Whole, leave: Place, enter: Pl
     return tuple(moves)
 
 
-def _where(net: Integers, sign: int) -> list[int]:
-    return [c for c, d in enumerate(net) if d * sign > 0]
-
-
 def _attains(model: FactModel, form: LinearForm, moves: Moves, value: int) -> bool:
     """Say whether these moves are possible, one of them along a secret pair, and change the query by ``value``."""
     if not model.free or (model.records is not None and len(moves) > model.records):
@@ -326,8 +307,7 @@ def _attains(model: FactModel, form: LinearForm, moves: Moves, value: int) -> bo
     return change(form, model.classes, moves) == value and any(secret(x, y) for x, y in moves)
 
 
-def _guided(model: FactModel, net: Integers, span: Span) -> list[Moves | None]:
-    spans = span.diameters[model.live_classes]
+def _guided(model: FactModel, net: Integers, spans: Whole, span: Span) -> list[Moves | None]:
     if not span.guides:
         ends = {int(label): candidates(model.classes, int(label)) for label in model.live_classes}
         return [queue(model, net, spans, lambda c: ends[c][0], lambda c: ends[c][-1])]
@@ -408,58 +388,71 @@ def _widest(form: LinearForm, model: FactModel) -> int:
 
 
 def _scalar(model: FactModel, form: LinearForm, scalar: Scalar, widest: int) -> LargestChange:
-    nullity = model.incidence.nullity
     across = 0 if model.crossing.unchanged(form.domain.names) else widest
+
+    def flow(kernel: Integers) -> LargestChange:
+        return scalar_flow(model, kernel, scalar, form)
+
+    def search(signs: Integers) -> LargestChange:
+        atom = _searched(model, scalar_moves(model, signs, scalar, widest))
+        ends = (move.secret or (scalar.lowest(move.classes[0]), scalar.highest(move.classes[1])) for move in atom.moves)
+        certain = all(move.certain for move in atom.moves) and model.free
+        return LargestChange(atom.value, certain, atoms.METHOD, tuple(ends) if certain else None)
+
+    def between(a: int, b: int) -> int:
+        return int(scalar.high[b] - scalar.low[a])
+
     cycle = scalar_cycle(model, scalar, across=across, widest=widest)
-    if nullity == 0:
-        return cycle
-    vector = model.incidence.kernel
-    if nullity == 1 and vector is not None:
-        open_way = _larger(cycle, scalar_flow(model, vector, scalar, form), CYCLES_AND_FLOWS)
-        if open_way.exact or not _few(model):
-            return open_way
-    if not _searchable(model):
-        ranges = scalar.high - scalar.low
-        return _around_core(model, cycle, ranges, lambda a, b: int(scalar.high[b] - scalar.low[a]))
-    atom = _searched(
-        model, atoms.search(scalar_moves(model, _signatures(model), scalar, widest), records=model.records)
-    )
-    certain = all(move.certain for move in atom.moves) and model.free
-    moves = tuple(_along_scalar(scalar, move) for move in atom.moves)
-    return LargestChange(atom.value, certain, atoms.METHOD, moves if certain else None)
+    return _first_that_applies(model, cycle, flow, search, scalar.high - scalar.low, between)
 
 
 def _vector(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange:
-    nullity = model.incidence.nullity
+    def flow(kernel: Integers) -> LargestChange:
+        return vector_flow(model, kernel, form, span)
+
+    def search(signs: Integers) -> LargestChange:
+        atom = atoms.search(vector_moves(model, signs, form, span, widest), records=model.records)
+        if atom is None and span.injective:
+            # Without the net effect on single-valued classes there are fewer sets to search.
+            coarse = replace(span, injective=False)
+            atom = atoms.search(vector_moves(model, signs, form, coarse, widest), records=model.records)
+        if atom is None:
+            raise refusal(model)
+        certain = atom.moves and model.free and all(move.certain for move in atom.moves)
+        moves = _chosen(model, atom) if certain else None
+        if moves is not None and change(form, model.classes, moves) == atom.value:
+            return LargestChange(atom.value, exact=True, method=atoms.METHOD, moves=moves)
+        for guide in span.guides:
+            below = _scalar(model, form, guide, widest)
+            if below.exact and below.value == atom.value:
+                return below
+        return LargestChange(atom.value, atom.value == 0, atoms.METHOD)
+
     cycle = vector_cycle(model, form, span, widest=widest)
+    return _first_that_applies(model, cycle, flow, search, span.diameters, span.between)
+
+
+def _first_that_applies(
+    model: FactModel,
+    cycle: LargestChange,
+    flow: Callable[[Integers], LargestChange],
+    search: Callable[[Integers], LargestChange],
+    spans: Whole,
+    between: Callable[[int, int], int],
+) -> LargestChange:
+    """Take the theorem of the nullity: cycles, cycles and flows along the kernel vector, or all sets of moves."""
+    nullity, kernel = model.incidence.nullity, model.incidence.kernel
     if nullity == 0:
         return cycle
-    vector = model.incidence.kernel
-    if nullity == 1 and vector is not None:
-        open_way = _larger(cycle, vector_flow(model, vector, form, span), CYCLES_AND_FLOWS)
-        if open_way.exact or not _few(model):
-            return open_way
-    if not _searchable(model):
-        return _around_core(model, cycle, span.diameters, span.between)
-    atom = _search_vector(model, form, span, widest)
-    moves = _chosen(model, atom) if atom.moves and model.free and all(move.certain for move in atom.moves) else None
-    if moves is not None and change(form, model.classes, moves) == atom.value:
-        return LargestChange(atom.value, exact=True, method=atoms.METHOD, moves=moves)
-    for guide in span.guides:
-        below = _scalar(model, form, guide, widest)
-        if below.exact and below.value == atom.value:
-            return below
-    return LargestChange(atom.value, atom.value == 0, atoms.METHOD)
-
-
-def _few(model: FactModel) -> bool:
-    """Say whether all sets of moves can be searched with every secret pair listed."""
-    return model.crossing.listed is not None and _searchable(model)
-
-
-def _searchable(model: FactModel) -> bool:
     signs = atoms.signatures(model.incidence)
-    return signs is not None and atoms.searchable(signs.shape[1], model.records)
+    few = signs is not None and atoms.searchable(signs.shape[1], model.records)
+    if nullity == 1 and kernel is not None:
+        largest = flow(kernel)
+        if cycle.value > largest.value or (cycle.value == largest.value and cycle.exact):
+            largest = replace(cycle, method=CYCLES_AND_FLOWS)
+        if largest.exact or not few or model.crossing.listed is None:
+            return largest
+    return search(signs) if signs is not None and few else _around_core(model, cycle, spans, between)
 
 
 def _around_core(
@@ -471,53 +464,23 @@ def _around_core(
     its moves has passed through a settled class at most once (docs/proofs/known_facts.md).
     """
     settled = model.incidence.settled
-    core = model.incidence.without(settled)
-    signs = atoms.signatures(core)
+    signs = atoms.signatures(model.incidence.without(settled))
     if signs is None or not atoms.searchable(signs.shape[1], model.records):
         raise refusal(model)
     labels = model.live_classes[~settled].tolist()
     anywhere = ((), ())
-    moves = [
-        Move(tuple((signs[j] - signs[i]).tolist()), (), between(a, b), (a, b), anywhere)
-        for i, a in enumerate(labels)
-        for j, b in enumerate(labels)
-        if a != b
-    ]
-    atom = _searched(model, atoms.search(moves, records=model.records))
+    atom = _searched(
+        model, (Move(effect, (), between(a, b), (a, b), anywhere) for a, b, effect in moves_between(labels, signs))
+    )
     value = atom.value + atom.longest * int(sum(spans[model.live_classes[settled]]))
     return LargestChange(max(value, cycle.value), exact=False, method=atoms.METHOD)
 
 
-def _search_vector(model: FactModel, form: LinearForm, span: Span, widest: int) -> Atom:
-    """Search with the net effect on single-valued classes, or without it if that is too expensive."""
-    signs = _signatures(model)
-    atom = atoms.search(vector_moves(model, signs, form, span, widest), records=model.records)
-    if atom is not None or not span.injective:
-        return _searched(model, atom)
-    coarse = replace(span, injective=False)
-    return _searched(model, atoms.search(vector_moves(model, signs, form, coarse, widest), records=model.records))
-
-
-def _larger(cycle: LargestChange, flow: LargestChange, method: str) -> LargestChange:
-    best = cycle if cycle.value > flow.value or (cycle.value == flow.value and cycle.exact) else flow
-    return replace(best, method=method)
-
-
-def _searched(model: FactModel, atom: Atom | None) -> Atom:
+def _searched(model: FactModel, moves: Iterable[Move]) -> Atom:
+    atom = atoms.search(moves, records=model.records)
     if atom is None:
         raise refusal(model)
     return atom
-
-
-def _signatures(model: FactModel) -> Integers:
-    signs = atoms.signatures(model.incidence)
-    if signs is None:
-        raise refusal(model)
-    return signs
-
-
-def _along_scalar(scalar: Scalar, move: Move) -> Edge:
-    return move.secret or (scalar.lowest(move.classes[0]), scalar.highest(move.classes[1]))
 
 
 def _chosen(model: FactModel, atom: Atom) -> Moves:
@@ -563,12 +526,11 @@ def refusal(model: FactModel) -> RefusalError:
         facts = {fact for fact in facts if not _is_free(policy, fact)} or facts
     said = [*dict.fromkeys(policy.known[fact].words(policy.domain) for fact in sorted(facts))]
     named = "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
+    hint = "replace the facts that cross by one joint marginal, or list fewer facts"
+    if policy.compensation == "anywhere":
+        hint += "; if attackers already know each record up to its secret pairs, compensation: secret-moves may be "
+        hint += "enough"
     return RefusalError(
         f"these known facts cross each other, and no theorem bounds how many records move together: {named}.",
-        hint="replace the facts that cross by one joint marginal, or list fewer facts"
-        + (
-            "; if attackers already know each record up to its secret pairs, compensation: secret-moves may be enough."
-            if policy.compensation == "anywhere"
-            else "."
-        ),
+        hint=f"{hint}.",
     )

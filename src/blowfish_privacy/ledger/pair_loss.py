@@ -14,7 +14,8 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.ledger.composition import PolicyCache, Quote
 from blowfish_privacy.ledger.entry import Entry, StoredPolicy
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import cells, longest_chain
+from blowfish_privacy.policies.distances import longest_chain
+from blowfish_privacy.policies.policy import cells
 from blowfish_privacy.privacy.loss import PRESENCE, Loss, PairClass, Region, one_attribute_at_a_time, region_of
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure, epsilon_of
 

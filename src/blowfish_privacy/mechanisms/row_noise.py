@@ -20,11 +20,10 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure
 from blowfish_privacy.privacy.sensitivity import (
+    Norm,
     Sensitivity,
     sensitivity_by_class,
     sensitivity_of,
-    squared_by_class,
-    squared_sensitivity,
 )
 from blowfish_privacy.queries import LinearForm
 from blowfish_privacy.support.exact import about, rounded
@@ -52,13 +51,13 @@ class RowNoise(ABC):
     def scaled(self, scale: Fraction, unit: int) -> Fraction:
         """Return the scale of noise that is so many times as large."""
 
-    @abstractmethod
     def sensitivity(self, form: LinearForm, policy: Policy) -> Sensitivity:
         """Derive how much a linear form changes between neighbours, counted as the noise counts it."""
+        return sensitivity_of(form, policy, Norm.L1 if self.power == 1 else Norm.L2)
 
-    @abstractmethod
     def by_class(self, form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
         """Derive how much a linear form changes along the secret pairs of each class, counted alike."""
+        return sensitivity_by_class(form, policy, largest, Norm.L1 if self.power == 1 else Norm.L2)
 
     @abstractmethod
     def moved(self, form: LinearForm, x: Cell, y: Cell) -> Fraction:
@@ -113,12 +112,6 @@ class LaplaceRows(RowNoise):
     def scaled(self, scale: Fraction, unit: int) -> Fraction:
         return scale * unit
 
-    def sensitivity(self, form: LinearForm, policy: Policy) -> Sensitivity:
-        return sensitivity_of(form, policy)
-
-    def by_class(self, form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
-        return sensitivity_by_class(form, policy, largest)
-
     def moved(self, form: LinearForm, x: Cell, y: Cell) -> Fraction:
         return form.change(x, y)
 
@@ -152,12 +145,6 @@ class GaussianRows(RowNoise):
 
     def scaled(self, scale: Fraction, unit: int) -> Fraction:
         return scale * unit**2
-
-    def sensitivity(self, form: LinearForm, policy: Policy) -> Sensitivity:
-        return squared_sensitivity(form, policy)
-
-    def by_class(self, form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
-        return squared_by_class(form, policy, largest)
 
     def moved(self, form: LinearForm, x: Cell, y: Cell) -> Fraction:
         return form.squared_change(x, y)

@@ -6,19 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 from math import ceil, exp, floor, inf, isinf, log
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from blowfish_privacy.domain import Binned, Cell, Domain, quoted
-from blowfish_privacy.errors import DomainError, brief
-from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph
-
-if TYPE_CHECKING:
-    from blowfish_privacy.policies.policy import Policy
-
+from blowfish_privacy.graphs.graph import Hops
+from blowfish_privacy.policies.policy import Policy, cells
 
 _MOST_NAMED = 4
 _MOST_TURNED = 6
-_MOST_LOOKED_AT = 10_000
 
 
 def furthest(
@@ -73,7 +68,7 @@ def _corners(policy: Policy, names: Collection[str] | None) -> Iterator[tuple[di
 
 
 def _turning(policy: Policy, names: Collection[str] | None) -> Iterator[str]:
-    """Name the attributes of which it matters which end is combined with which end of another: bins of many widths."""
+    """Name the binned attributes: with bins of several widths it matters which ends of two attributes are combined."""
     if policy.graph.homogeneous and not policy.graph.one_at_a_time:
         binned = (name for name in policy.domain if isinstance(policy.domain[name], Binned))
         yield from islice((name for name in binned if names is None or name in names), _MOST_TURNED + 1)
@@ -95,54 +90,6 @@ def furthest_together(policy: Policy, names: Collection[str] | None = None) -> t
 
 def _ends_of(policy: Policy, names: Collection[str] | None) -> Iterator[tuple[Domain, Cell, Cell, Hops]]:
     return (end for end in policy.ends if names is None or {*end[0].names} <= {*names})
-
-
-def ends(policy: Policy) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
-    """Two values many steps apart for each attribute, or for all together if pairs depend on every attribute."""
-    if not policy.graph.homogeneous:
-        pair = policy.graph.furthest()
-        return ((policy.domain, *_ends(policy, 0, policy.graph, pair, _apart(policy, 0, *pair))),)
-    ends: list[tuple[Domain, Cell, Cell, Hops]] = []
-    for axis, name in enumerate(policy.domain):
-        projected = policy.graph.project([name])
-        pair = projected.furthest()
-        hops = _apart(policy, axis, *pair)
-        if hops == inf and (wide := projected.widest_edge(name)):
-            # No chain of steps leads from end to end.
-            pair, hops = wide, _apart(policy, axis, *wide)
-        ends.append((projected.domain, *_ends(policy, axis, projected, pair, hops)))
-    return tuple(ends)
-
-
-def _ends(policy: Policy, axis: int, graph: SecretGraph, pair: Edge, hops: Hops) -> tuple[Cell, Cell, Hops]:
-    """Return these two values, or others that are two steps apart because one person leaves and another comes."""
-    if policy.size == "unknown" and hops < 2 and not graph.complete:
-        others = ((x, y) for x in pair for y in islice(graph.domain.cells(), _MOST_LOOKED_AT))
-        pair = next(((x, y) for x, y in others if x != y and not graph.adjacent(x, y)), pair)
-        hops = _apart(policy, axis, *pair)
-    return (*pair, hops)
-
-
-def cells(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
-    """Turn two records into cells; both may omit the same attributes."""
-    for record in (first, second):
-        if not isinstance(record, Mapping) or not record:
-            raise DomainError(f"a value must name at least one attribute, got {brief(record)}.", hint='{"age": 30}.')
-    one_sided = set(first) ^ set(second)
-    if one_sided:
-        raise DomainError(f"only one of the two records names {', '.join(sorted(map(str, one_sided)))}.")
-    omitted = [name for name in policy.domain if name not in first]
-    if omitted and not policy.graph.homogeneous:
-        raise DomainError(f"the secret pairs of this policy depend on every attribute: name {', '.join(omitted)} too.")
-    rest = {name: policy.domain[name].value(0) for name in omitted}
-    return policy.domain.cell({**rest, **first}), policy.domain.cell({**rest, **second})
-
-
-def _apart(policy: Policy, axis: int, first: Cell, last: Cell) -> Hops:
-    """Count the steps between values of consecutive attributes, starting at ``axis``; the others are equal."""
-    zeros = (0,) * len(policy.domain.names)
-    x, y = ((*zeros[:axis], *positions, *zeros[axis + len(positions) :]) for positions in (first, last))
-    return policy.apart(x, y)
 
 
 # What a policy promises about two values of a person, and nothing beyond it.
@@ -192,15 +139,15 @@ def pair_promise(policy: Policy, first: Mapping[str, object], second: Mapping[st
     return PairPromise("tables" if policy.known and hops == 1 else "odds", hops, one, other)
 
 
-# Values that are protected in name only: so much is lost on the steps between them that they are told apart anyway.
+# Values that are effectively unprotected: so much is lost on the steps between them that they can be told apart anyway.
 
 MOST_TIMES = 1_000
-"""The factor by which odds may change before values, although connected by steps, count as protected in name only."""
+"""The factor by which odds may change before values, although connected by steps, count as effectively unprotected."""
 IN_NAME_ONLY = "In name only: "
 _MOST_DIGITS, _MOST_POWER = 6, 1000
 
 Exponent: TypeAlias = Callable[[Hops], float]
-"""Bounds the logarithm of the change of odds between values so many steps apart."""
+"""Bounds the logarithm of the change of odds between values some number of steps apart."""
 
 
 def is_name_only(exponent: float) -> bool:
@@ -223,7 +170,7 @@ class Far:
 def name_only(
     policy: Policy, presence: tuple[float, str], pairs: Iterable[Far], after: str, heading: str = IN_NAME_ONLY
 ) -> Iterator[str]:
-    """Say what is protected in name only: whether a person is in the table, and pairs of values.
+    """Say what is effectively unprotected: whether a person is in the table, and pairs of values.
 
     Of presence the exponent and the factor are given. Without a heading these are sentences of their own.
     """
@@ -247,7 +194,7 @@ def _headed(heading: str, sentence: str) -> str:
 def promised_in_name_only(
     policy: Policy, exponent: Exponent = float, after: str = "a loss of epsilon 1"
 ) -> tuple[str, ...]:
-    """Say which values a loss leaves protected in name only, because of its size or of the steps between them."""
+    """Say which values a loss leaves effectively unprotected, because of its size or of the steps between them."""
     together = furthest_together(policy)
     far = [(pair, hops) for _, pair, hops in furthest(policy, least=1)] + ([] if together is None else [together])
     pairs = (Far(pair, hops, exponent(hops), times(exponent(hops))) for pair, hops in far)

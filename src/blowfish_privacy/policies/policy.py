@@ -6,9 +6,10 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from math import prod
+from itertools import islice
+from math import inf, prod
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
@@ -16,17 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain
-from blowfish_privacy.errors import BlowfishWarning, PolicyError, RefusalError, brief, brief_kind
-from blowfish_privacy.graphs.graph import Hops, SecretGraph, Secrets, Words
+from blowfish_privacy.errors import BlowfishWarning, DomainError, PolicyError, RefusalError, brief, brief_kind
+from blowfish_privacy.graphs.graph import Edge, Hops, SecretGraph, Secrets, Words
 from blowfish_privacy.known_facts.facts import Compensation, KnownCount, KnownFact, KnownMarginal, check_facts
 from blowfish_privacy.support.limits import RECORDS
 
-# What a policy says beside its secrets and facts: compensation, the number of records, the rows of a person.
-
-
-def whole(value: Any) -> Any:
-    """Take numpy's whole numbers for Python's; leave everything else as it is."""
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
+_MOST_LOOKED_AT = 10_000
 
 
 def check_options(policy: Policy) -> None:
@@ -95,7 +91,9 @@ class Policy:
         if self.size is None:
             object.__setattr__(self, "size", self.secrets.size or "known")
         for name in ("size", "rows_per_person"):
-            object.__setattr__(self, name, whole(getattr(self, name)))
+            value: object = getattr(self, name)
+            if isinstance(value, Integral) and not isinstance(value, bool):
+                object.__setattr__(self, name, int(value))
         check_options(self)
         _ = self.graph, self.records
         if not self.graph.has_edges and self.size != "unknown":
@@ -132,16 +130,24 @@ class Policy:
         step, further steps are counted only where it is proved that they add up (docs/proofs/odds.md), and a value
         that nobody can have is not protected from any other.
         """
-        from blowfish_privacy.policies.distances import cells
-
         return self.apart(*cells(self, first, second))
 
     @cached_property
     def ends(self) -> tuple[tuple[Domain, Cell, Cell, Hops], ...]:
-        """Two values many steps apart for each attribute, or for all together."""
-        from blowfish_privacy.policies.distances import ends
-
-        return ends(self)
+        """Two values many steps apart for each attribute, or for all together if pairs depend on every attribute."""
+        if not self.graph.homogeneous:
+            pair = self.graph.furthest()
+            return ((self.domain, *_ends(self, 0, self.graph, pair, _apart(self, 0, *pair))),)
+        ends: list[tuple[Domain, Cell, Cell, Hops]] = []
+        for axis, name in enumerate(self.domain):
+            projected = self.graph.project([name])
+            pair = projected.furthest()
+            hops = _apart(self, axis, *pair)
+            if hops == inf and (wide := projected.widest_edge(name)):
+                # No chain of steps leads from end to end.
+                pair, hops = wide, _apart(self, axis, *wide)
+            ends.append((projected.domain, *_ends(self, axis, projected, pair, hops)))
+        return tuple(ends)
 
     def apart(self, x: Cell, y: Cell) -> Hops:
         """Count the steps between two cells."""
@@ -174,7 +180,7 @@ class Policy:
         words = (self.graph if names is None else self.graph.project(names)).words()
         if self.known:
             # The known facts may disclose a secret pair, which would make it a bad example.
-            return replace(words, protected=tuple(replace(rule, example=None) for rule in words.protected))
+            return words.without_examples
         if self.size != "unknown":
             return words
         present = "Whether a person is in the table at all is secret, so any two values are at most two steps apart."
@@ -206,6 +212,37 @@ class Policy:
         """The SHA-256 of the canonical form: policies with equal hashes promise the same."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def cells(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> tuple[Cell, Cell]:
+    """Turn two records into cells; both may omit the same attributes."""
+    for record in (first, second):
+        if not isinstance(record, Mapping) or not record:
+            raise DomainError(f"a value must name at least one attribute, got {brief(record)}.", hint='{"age": 30}.')
+    one_sided = set(first) ^ set(second)
+    if one_sided:
+        raise DomainError(f"only one of the two records names {', '.join(sorted(map(str, one_sided)))}.")
+    omitted = [name for name in policy.domain if name not in first]
+    if omitted and not policy.graph.homogeneous:
+        raise DomainError(f"the secret pairs of this policy depend on every attribute: name {', '.join(omitted)} too.")
+    rest = {name: policy.domain[name].value(0) for name in omitted}
+    return policy.domain.cell({**rest, **first}), policy.domain.cell({**rest, **second})
+
+
+def _ends(policy: Policy, axis: int, graph: SecretGraph, pair: Edge, hops: Hops) -> tuple[Cell, Cell, Hops]:
+    """Return these two values, or others that are two steps apart because one person leaves and another comes."""
+    if policy.size == "unknown" and hops < 2 and not graph.complete:
+        others = ((x, y) for x in pair for y in islice(graph.domain.cells(), _MOST_LOOKED_AT))
+        pair = next(((x, y) for x, y in others if x != y and not graph.adjacent(x, y)), pair)
+        hops = _apart(policy, axis, *pair)
+    return (*pair, hops)
+
+
+def _apart(policy: Policy, axis: int, first: Cell, last: Cell) -> Hops:
+    """Count the steps between values of consecutive attributes, starting at ``axis``; the others are equal."""
+    zeros = (0,) * len(policy.domain.names)
+    x, y = ((*zeros[:axis], *positions, *zeros[axis + len(positions) :]) for positions in (first, last))
+    return policy.apart(x, y)
 
 
 # Whether the data agree with the counts that a policy states as known.

@@ -139,8 +139,9 @@ class Population:
         for pairs, amount in inner:
             for own in self._of_the_whole(pairs) if pairs != PRESENCE else ():
                 amounts[own] = max(amounts.get(own, Fraction(0)), amount)
-        kinds = {name: changing(name) if one_attribute_at_a_time(self.whole) else ALL for name in self._crossed}
-        for name, pairs in kinds.items():
+        alone = one_attribute_at_a_time(self.whole)
+        for name in dict.fromkeys([*self.groups, *self.borders]):
+            pairs = changing(name) if alone else ALL
             crossing = 2 * presence if name in self.groups else presence
             amounts[pairs] = max(amounts.get(pairs, 0 * presence), crossing)
         if self.whole.size == "unknown":
@@ -155,10 +156,6 @@ class Population:
             return (ALL,)
         graph = self.whole.graph
         return tuple(changing(name) for name in graph.domain if graph.changes(name)) if pairs == ALL else (pairs,)
-
-    @property
-    def _crossed(self) -> Iterator[str]:
-        yield from dict.fromkeys([*self.groups, *self.borders])
 
     def _inside(self, pairs: PairClass) -> PairClass:
         """Return the pairs of a class that the box may tell apart."""
@@ -262,14 +259,8 @@ def _borders(policy: Policy, box: Box) -> tuple[str, ...]:
         name
         for name, subset in box.items()
         if policy.graph.changes(name)
-        and policy.graph.joins(name, subset, _others(subset, policy.domain[name].size)) is not None
+        and policy.graph.joins(name, subset, subset.complement(policy.domain[name].size)) is not None
     )
-
-
-def _others(subset: Subset, size: int) -> Subset:
-    starts = [0, *(stop for _, stop in subset.runs)]
-    stops = [*(start for start, _ in subset.runs), size]
-    return Subset(tuple((start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop))
 
 
 def _reached(policy: Policy, name: str, subset: Subset) -> Subset:

@@ -1,7 +1,7 @@
-"""What a release tells about secret pairs: how much, measured how, about which of them.
+"""What a release reveals about secret pairs: how much, in which measure, about which of them.
 
-A loss is a number for every class of secret pairs (:mod:`blowfish_privacy.privacy.loss`). Losses of several releases
-add up class by class; a budget bounds the largest.
+A loss is a number for every class of secret pairs. Losses of several releases add up class by class; a budget bounds
+the largest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import lcm
 from typing import Literal, TypeAlias
 
-from blowfish_privacy.domain import Domain, Subset
+from blowfish_privacy.domain import Attribute, Domain, Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
@@ -36,12 +36,16 @@ _MOST_STEPS = 20_000
 def region_of(domain: Domain, box: Mapping[str, Subset]) -> Region:
     """Return the region of the values in a box, which is given by the positions of a domain."""
     narrow = {name: subset for name, subset in box.items() if len(subset) < domain[name].size}
-    return tuple((name, _canonical(domain, name, narrow[name])) for name in sorted(narrow))
+    return tuple((name, _canonical(domain[name], narrow[name])) for name in sorted(narrow))
 
 
-def box_of(domain: Domain, region: Region) -> dict[str, Subset]:
-    """Return a region as positions of a domain, the inverse of :func:`region_of`."""
-    return {name: _positions(domain, name, subset) for name, subset in region}
+def _canonical(attribute: Attribute, subset: Subset) -> Subset:
+    """Count categories in the order in which a policy's canonical form lists them."""
+    if attribute.ordered:
+        return subset
+    order = sorted(range(attribute.size), key=lambda position: repr(attribute.value(position)))
+    ranks = {position: rank for rank, position in enumerate(order)}
+    return Subset.of(ranks[position] for position in subset)
 
 
 def meet(first: Region, second: Region) -> Region | None:
@@ -114,35 +118,12 @@ def _along(name: str, weighted: Sequence[tuple[Region, int]]) -> Iterable[list[t
             yield [*everywhere, *active.values()]
 
 
-def _canonical(domain: Domain, name: str, subset: Subset) -> Subset:
-    attribute = domain[name]
-    if attribute.ordered:
-        return subset
-    ranks = {position: rank for rank, position in enumerate(_sorted_positions(domain, name))}
-    return Subset.of(ranks[position] for position in subset)
-
-
-def _positions(domain: Domain, name: str, subset: Subset) -> Subset:
-    attribute = domain[name]
-    if attribute.ordered:
-        return subset
-    positions = _sorted_positions(domain, name)
-    return Subset.of(positions[rank] for rank in subset)
-
-
-def _sorted_positions(domain: Domain, name: str) -> list[int]:
-    """List the positions of categories in the order in which a policy's canonical form lists them."""
-    attribute = domain[name]
-    return sorted(range(attribute.size), key=lambda position: repr(attribute.value(position)))
-
-
 # Classes of secret pairs that releases treat alike.
 #
 # Where every secret pair changes one attribute, a release that looks at some attributes says nothing about the pairs
 # that change another. So pairs are classed by the attribute they change, and losses are counted for each class
 # separately. Where a pair may change several attributes at once, or known facts make records move together, there is
-# one class. A release of some records only is lost on the pairs in a region alone
-# (:mod:`blowfish_privacy.privacy.loss`).
+# one class. What a release of some records costs is lost on the pairs in a region alone.
 
 Kind: TypeAlias = Literal["all", "attribute", "every", "presence"]
 
@@ -172,9 +153,8 @@ class PairClass:
         """What the pairs of the class are called in a sentence, wherever they lie."""
         if self.kind == "attribute":
             return f"the secret pairs that change {self.attribute}"
-        return {"presence": "the pairs of a person in the table and the same person not in it"}.get(
-            self.kind, "the secret pairs"
-        )
+        presence = "the pairs of a person in the table and the same person not in it"
+        return presence if self.kind == "presence" else "the secret pairs"
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -282,7 +262,7 @@ class Loss:
         return Loss.of({pairs: self.measure.over(amount, steps) for pairs, amount in self}, self.measure)
 
     def measured_in(self, measure: Measure, rows: int = 1) -> Loss:
-        """Say what is lost in another measure, class by class, by a person with so many rows.
+        """Convert the loss of a person with some number of rows to another measure, class by class.
 
         A pair may lie in several classes: each takes its share of what all of them cost together, which is never less
         than the sum of what they would cost alone. Several rows may move along pairs of several classes.
@@ -315,6 +295,6 @@ def loss_seen(
     Where records come and go, ``presence`` is what is lost on that.
     """
     seen = Loss.alike(classes_met(policy, names), amount, measure)
-    return (
-        seen if presence is None or policy.size != "unknown" else Loss.of({**dict(seen), PRESENCE: presence}, measure)
-    )
+    if presence is None or policy.size != "unknown":
+        return seen
+    return Loss.of({**dict(seen), PRESENCE: presence}, measure)

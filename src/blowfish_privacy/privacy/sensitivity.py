@@ -3,14 +3,15 @@
 ``S(W, P) = max over edges (x, y) of ||W_x - W_y||_1``, on the graph projected onto the query's attributes: a query that
 looks at some attributes sees a move along the others as no move. Where records come and go (unknown size) the largest
 ``||W_x||_1`` counts too; m rows per person multiply all by m. A query names its worst edge; how much that edge
-changes is recomputed from the query's columns, and the contract tests compare it with every edge.
+changes is recomputed from the query's columns, and the contract tests compare it with every edge. In squares,
+``max ||W_x - W_y||_2^2``, m rows multiply it by m^2.
 
 Known facts make several records move together (:mod:`blowfish_privacy.known_facts`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from blowfish_privacy.errors import PolicyError, brief
 from blowfish_privacy.graphs import FullDomain, Public, SecretGraph
+from blowfish_privacy.graphs.graph import Edge
+from blowfish_privacy.known_facts.facts import relevant_domain
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import ALL, PRESENCE, PairClass, classes_met
 from blowfish_privacy.queries.counts import HistogramForm
@@ -36,6 +39,11 @@ class Norm(Enum):
 
     L1 = "the sum of the absolute changes"
     L2 = "the sum of the squared changes"
+
+    @property
+    def power(self) -> int:
+        """The power to which changes are raised before they are added up."""
+        return 2 if self is Norm.L2 else 1
 
 
 @dataclass(frozen=True)
@@ -62,33 +70,45 @@ def sensitivity(query: Query, policy: Policy) -> Sensitivity:
     return sensitivity_of(query.on(policy.domain), policy)
 
 
-def sensitivity_of(form: LinearForm, policy: Policy) -> Sensitivity:
-    """Derive the sensitivity of a linear form on some attributes of a policy's domain."""
+def sensitivity_of(form: LinearForm, policy: Policy, norm: Norm = Norm.L1) -> Sensitivity:
+    """Derive the sensitivity of a linear form on some attributes of a policy's domain: what Laplace noise has to hide.
+
+    Under ``Norm.L2`` it is ``max over edges (x, y) of ||W_x - W_y||_2^2``: what Gaussian noise has to hide.
+    """
+    squares = norm is Norm.L2
+    in_squares = ", in squares" if squares else ""
     if policy.known:
         from blowfish_privacy.known_facts.theorems import under_facts
 
         together = under_facts(form, policy)
-        if together is not None:
+        if together is not None and not squares:
             witness = witness_of(form, policy, together)
             return Sensitivity(form.unit * together.value, together.exact, together.method, witness)
-    edge, is_worst = form.worst_edge(policy.graph.project(form.domain.names))
-    largest = Sensitivity(Fraction(0), is_worst, "no secret pair changes the query [he2014, section 5]", None)
-    if edge is not None and form.change(*edge) > 0:
+        if together is not None and (together.together or not together.value):
+            return _squares_together(form, policy, together)
+    edge, value, exact = _worst(form, policy.graph.project(form.domain.names), norm)
+    exact = exact and not (squares and policy.known)
+    largest = Sensitivity(Fraction(0), exact, "no secret pair changes the query [he2014, section 5]", None, norm)
+    if edge is not None and value > 0:
         witness = ((form.domain.record(edge[0]),), (form.domain.record(edge[1]),))
-        kind = "worst secret pair" if is_worst else "bound by the worst pair of all"
-        largest = Sensitivity(form.change(*edge), is_worst, f"{kind} [he2014, Definition 5.1]", witness)
-    if policy.size == "unknown":
+        bound = "bound on every pair" if squares else "bound by the worst pair of all"
+        kind = "worst secret pair" if exact else bound
+        largest = Sensitivity(value, exact, f"{kind}{in_squares} [he2014, Definition 5.1]", witness, norm)
+    if policy.size == "unknown" and (weight := _largest_weight(form, norm)) > largest.value:
         cell = form.heaviest()
-        if form.weight(cell) > largest.value:
-            witness = ((), (form.domain.record(cell),))
-            largest = Sensitivity(form.weight(cell), largest.exact, "a record that comes or goes", witness)
-    if policy.rows_per_person > 1 and largest.value:
-        theorem = f"{largest.theorem}, times {policy.rows_per_person} rows per person"
-        largest = Sensitivity(policy.rows_per_person * largest.value, largest.exact, theorem, largest.witness)
+        attained = not squares or form.squared_weight(cell) == weight
+        witness = ((), (form.domain.record(cell),)) if attained else None
+        largest = Sensitivity(weight, largest.exact, f"a record that comes or goes{in_squares}", witness, norm)
+    rows = policy.rows_per_person
+    if rows > 1 and largest.value:
+        theorem = f"{largest.theorem}, times {'the square of ' if squares else ''}{rows} rows per person"
+        largest = replace(largest, value=rows**norm.power * largest.value, theorem=theorem)
     return largest
 
 
-def sensitivity_by_class(form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
+def sensitivity_by_class(
+    form: LinearForm, policy: Policy, largest: Fraction, norm: Norm = Norm.L1
+) -> dict[PairClass, Fraction]:
     """Bound the change along the secret pairs of each class that a linear form may tell apart.
 
     ``largest`` is its sensitivity, derived before: it changes by that along pairs of one class, and by less elsewhere.
@@ -97,21 +117,31 @@ def sensitivity_by_class(form: LinearForm, policy: Policy, largest: Fraction) ->
     changes: dict[PairClass, Fraction] = {}
     for pairs in classes_met(policy, names):
         if pairs == PRESENCE:
-            change = form.weight(form.heaviest())
+            change = _largest_weight(form, norm)
         elif pairs == ALL and policy.known:
             change = largest
         else:
             graph = policy.graph if pairs == ALL else policy.graph.changing(pairs.attribute)
-            edge, _ = form.worst_edge(graph.project(names))
-            change = Fraction(0) if edge is None else form.change(*edge)
-        changes[pairs] = min(policy.rows_per_person * change, largest)
+            _, change, _ = _worst(form, graph.project(names), norm)
+        changes[pairs] = min(policy.rows_per_person**norm.power * change, largest)
     return changes
+
+
+def _worst(form: LinearForm, graph: SecretGraph, norm: Norm) -> tuple[Edge | None, Fraction, bool]:
+    """Return an edge, a bound on the change along any, and whether that edge is known to attain it."""
+    if norm is Norm.L2:
+        return form.largest_squares(graph)
+    edge, is_worst = form.worst_edge(graph)
+    return edge, Fraction(0) if edge is None else form.change(*edge), is_worst
+
+
+def _largest_weight(form: LinearForm, norm: Norm) -> Fraction:
+    """Bound the change when a record comes or goes."""
+    return form.largest_squared_weight() if norm is Norm.L2 else form.weight(form.heaviest())
 
 
 def witness_of(form: LinearForm, policy: Policy, change: LargestChange) -> tuple[Records, Records] | None:
     """Write what moves together as records, before and after."""
-    from blowfish_privacy.known_facts.fact_model import relevant_domain
-
     if not change.moves or not change.value:
         return None
     domain = relevant_domain(policy, form.domain.names)
@@ -119,62 +149,12 @@ def witness_of(form: LinearForm, policy: Policy, change: LargestChange) -> tuple
     return tuple(map(domain.record, before)), tuple(map(domain.record, after))
 
 
-# How much a query can change between neighbouring tables, in squares: what Gaussian noise has to hide.
-#
-# ``max over edges (x, y) of ||W_x - W_y||_2^2`` on the projected graph, as :mod:`blowfish_privacy.privacy.sensitivity`
-# has it for sums of changes; m rows of a person multiply it by m^2. Where known facts make several records move
-# together, the sum of the squared changes is at most the square of the sum of the changes, and for counts half of that,
-# since as many are lost as gained; where one record leaves each class and one enters it, counts change by one each.
+def _squares_together(form: LinearForm, policy: Policy, change: LargestChange) -> Sensitivity:
+    """Bound the sum of the squared changes when records move together.
 
-
-def squared_sensitivity(form: LinearForm, policy: Policy) -> Sensitivity:
-    """Derive the largest sum of squared changes of a linear form between neighbours."""
-    if policy.known:
-        from blowfish_privacy.known_facts.theorems import under_facts
-
-        together = under_facts(form, policy)
-        if together is not None and (together.together or not together.value):
-            return _together(form, policy, together)
-    edge, value, exact = form.largest_squares(policy.graph.project(form.domain.names))
-    exact = exact and not policy.known
-    largest = Sensitivity(Fraction(0), exact, "no secret pair changes the query [he2014, section 5]", None, Norm.L2)
-    if edge is not None and value > 0:
-        witness = ((form.domain.record(edge[0]),), (form.domain.record(edge[1]),))
-        kind = "worst secret pair, in squares" if exact else "bound on every pair, in squares"
-        largest = Sensitivity(value, exact, f"{kind} [he2014, Definition 5.1]", witness, Norm.L2)
-    if policy.size == "unknown" and form.largest_squared_weight() > largest.value:
-        value = form.largest_squared_weight()
-        cell = form.heaviest()
-        witness = ((), (form.domain.record(cell),)) if form.squared_weight(cell) == value else None
-        largest = Sensitivity(value, largest.exact, "a record that comes or goes, in squares", witness, Norm.L2)
-    if policy.rows_per_person > 1 and largest.value:
-        theorem = f"{largest.theorem}, times the square of {policy.rows_per_person} rows per person"
-        value = policy.rows_per_person**2 * largest.value
-        largest = Sensitivity(value, largest.exact, theorem, largest.witness, Norm.L2)
-    return largest
-
-
-def squared_by_class(form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
-    """Bound the squared change along the secret pairs of each class that a linear form may tell apart.
-
-    ``largest`` is its squared sensitivity, derived before.
+    It is at most the square of the sum of the changes, and for counts half of that, since as many are lost as gained;
+    where one record leaves each class and one enters it, counts change by one each.
     """
-    names = form.domain.names
-    changes: dict[PairClass, Fraction] = {}
-    for pairs in classes_met(policy, names):
-        if pairs == PRESENCE:
-            change = form.largest_squared_weight()
-        elif pairs == ALL and policy.known:
-            change = largest
-        else:
-            graph = policy.graph if pairs == ALL else policy.graph.changing(pairs.attribute)
-            _, change, _ = form.largest_squares(graph.project(names))
-        changes[pairs] = min(policy.rows_per_person**2 * change, largest)
-    return changes
-
-
-def _together(form: LinearForm, policy: Policy, change: LargestChange) -> Sensitivity:
-    """Bound the squares of what changes when records move together."""
     witness = witness_of(form, policy, change)
     if form.pattern is Pattern.CELLS and _once(form, policy):
         # No cell gains or loses more than one record, so squares are the changes themselves.
@@ -188,7 +168,7 @@ def _together(form: LinearForm, policy: Policy, change: LargestChange) -> Sensit
 
 def _once(form: LinearForm, policy: Policy) -> bool:
     """Say whether one record leaves each class and one enters it, and the cells counted lie in one class each."""
-    from blowfish_privacy.known_facts.fact_model import fact_model, relevant_domain
+    from blowfish_privacy.known_facts.fact_model import fact_model
 
     names = form.domain.names
     settled = fact_model(policy, names).incidence.nullity == 0

@@ -17,7 +17,7 @@ from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import MeanOffsets, WeightedOffsets
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected
+from blowfish_privacy.policies.explain import hidden, neighbouring, presence_only, unprotected, what_facts_disclose
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure, Strength, meaning_words, meanings, short
 from blowfish_privacy.privacy.sensitivity import Norm
@@ -537,8 +537,6 @@ class Writer(ABC):
         yield from (Item("Unprotected", sentence) for sentence in dict.fromkeys(said))
         yield from (Item("In name only", sentence) for sentence in self.name_only())
         if any(disclosed(part) for each in self.releases for part in each.parts):
-            from blowfish_privacy.policies.fact_words import what_facts_disclose
-
             everything = (what_facts_disclose(policy) for policy in policies)
             yield from (Item("Unprotected", words) for words in dict.fromkeys(everything) if words is not None)
         yield from (Item("Exact or assumed known", each) for each in dict.fromkeys(self._quantities(policies)))

@@ -21,7 +21,7 @@ from blowfish_privacy.engines import located
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError, SpecError
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.fact_words import refusal_of_facts, what_facts_do
+from blowfish_privacy.policies.explain import refusal_of_facts, what_facts_do
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.release.plan import CautiousNumbers
 from blowfish_privacy.release.spec import PolicyFile

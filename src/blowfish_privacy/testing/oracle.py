@@ -22,8 +22,8 @@ import numpy as np
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.graphs import Attributes, SecretGraph
 from blowfish_privacy.graphs.graph import Hops
-from blowfish_privacy.known_facts.classes import classes_of, fact_names, joined_classes
-from blowfish_privacy.known_facts.facts import Assumptions, CountedBox, KnownCount, KnownMarginal
+from blowfish_privacy.known_facts.classes import classes_of, joined_classes
+from blowfish_privacy.known_facts.facts import Assumptions, CountedBox, KnownCount, KnownMarginal, fact_names
 from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.policies import Policy
 
@@ -240,7 +240,7 @@ def disjoint_boxes_threshold(policy: Assumptions) -> int | None:
         return None
     if any(isinstance(fact, KnownMarginal) for fact in policy.known):
         return None
-    names = [name for name in policy.domain if name in set(fact_names(policy.known))]
+    names = [name for name in policy.domain if name in fact_names(policy.known)]
     classes = classes_of(policy.domain.project(names), policy.known)
     boxes = [member for members in classes.incidence.members for member in members.tolist()]
     if len(set(boxes)) < len(boxes) or any(len(members) > 1 for members in classes.incidence.members):

@@ -19,7 +19,6 @@ from blowfish_privacy.privacy.loss import (
     EVERY,
     Loss,
     PairClass,
-    box_of,
     changing,
     contains,
     largest_overlap,
@@ -83,7 +82,7 @@ def test_a_region_does_not_depend_on_the_order_of_categories():
     other = bp.Domain(zone=bp.Categorical(["west", "east", "north"]), age=bp.Integer(0, 9))
     boxes = [{"zone": domain["zone"].subset(["west", "north"]), "age": Subset.span(2, 4)} for domain in (one, other)]
     assert region_of(one, boxes[0]) == region_of(other, boxes[1])
-    assert [box_of(domain, region_of(domain, box)) for domain, box in zip((one, other), boxes, strict=True)] == boxes
+    assert region_of(one, boxes[0]) == (("age", Subset.span(2, 4)), ("zone", Subset.span(1, 3)))
     assert region_of(one, {"age": Subset.span(0, 10)}) == ()
 
 

@@ -42,7 +42,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.sensitivity import sensitivity_of, squared_sensitivity, steps
+from blowfish_privacy.privacy.sensitivity import Norm, sensitivity_of, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.arrays import Floats
@@ -408,7 +408,7 @@ class GaussianGrid(ProductFamily):
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
         form = bound_grid(query, policy)
         single = (DifferenceLevel(1, Fraction(1), GAUSSIAN_ROWS),)
-        if not squared_sensitivity(form, policy).value:
+        if not sensitivity_of(form, policy, Norm.L2).value:
             return cls(form, (single, single), Fraction(0))
         neighbours = steps(policy, form.domain.names)
         amount = rho / neighbours.rows**2

@@ -28,7 +28,7 @@ from blowfish_privacy.mechanisms.tables.components import Components, Precisions
 from blowfish_privacy.mechanisms.tables.ranges import in_both
 from blowfish_privacy.mechanisms.tables.shapes import Axes, Kinds, alike
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity, squared_sensitivity
+from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity, sensitivity_of
 from blowfish_privacy.queries.tables import Block, TablesForm
 from blowfish_privacy.support.arrays import Floats, Integers
 
@@ -444,7 +444,7 @@ def _total(kept: Counter[tuple[int, int]]) -> Fraction:
 def component_squares(form: ComponentForm, policy: Policy) -> Sensitivity:
     """Derive the largest weighted sum of squared changes between neighbours."""
     if not crosses(policy):
-        return squared_sensitivity(form, policy)
+        return sensitivity_of(form, policy, Norm.L2)
     from blowfish_privacy.known_facts.theorems import most_secret_moves
 
     moves = most_secret_moves(policy, form.domain.names)
