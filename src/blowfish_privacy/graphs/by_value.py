@@ -22,8 +22,8 @@ from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
     MOST_VALUES,
     SECRETS_FORM,
-    Choices,
     Edge,
+    FrozenMapping,
     Hops,
     Rows,
     SecretGraph,
@@ -410,7 +410,7 @@ class ByValue(Secrets):
                 hint='ByValue("consent", {"strict": FullDomain(), "open": Public()}).',
             )
         self.column = column
-        self.secrets: Mapping[Any, Secrets] = Choices(secrets)
+        self.secrets: Mapping[Any, Secrets] = FrozenMapping(secrets)
         for value, choice in self.secrets.items():
             if not isinstance(choice, Secrets):
                 raise PolicyError(f"the secrets of each value of {column} must be a graph, got {brief(choice)}.")

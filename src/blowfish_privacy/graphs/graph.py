@@ -300,7 +300,7 @@ MOST_VALUES = 1_000_000
 """Components are listed only where the domain has at most this many values."""
 
 
-class Choices(Mapping[Any, Any]):
+class FrozenMapping(Mapping[Any, Any]):
     """A mapping that cannot be changed; unlike a view of one it can be pickled."""
 
     def __init__(self, given: Mapping[Any, Any]) -> None:

@@ -43,8 +43,8 @@ from blowfish_privacy.graphs.class_pairs import (
 )
 from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
-    Choices,
     Edge,
+    FrozenMapping,
     Hops,
     Keyword,
     Rows,
@@ -201,8 +201,8 @@ class Partition(Secrets):
             raise PolicyError("a partition needs blocks or widths.", hint="Partition(widths={'zone': 10}).")
         self.blocks: Any = _listed(blocks)
         if isinstance(blocks, Mapping):
-            self.blocks = Choices({name: _listed(given) for name, given in blocks.items()})
-        self.widths: Any = Choices(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
+            self.blocks = FrozenMapping({name: _listed(given) for name, given in blocks.items()})
+        self.widths: Any = FrozenMapping(deepcopy(dict(widths))) if isinstance(widths, Mapping) else widths
 
     def __repr__(self) -> str:
         return f"Partition({', '.join(f'{key}={given!r}' for key, given in vars(self).items() if given is not None)})"
@@ -404,7 +404,7 @@ class Within(Secrets):
     def __init__(self, level: str | Mapping[str, str]) -> None:
         if not isinstance(level, str | Mapping) or not level:
             raise PolicyError(f"secrets lie within a level, got {brief(level)}.", hint='Within("state").')
-        self.level: str | Mapping[str, str] = level if isinstance(level, str) else Choices(level)
+        self.level: str | Mapping[str, str] = level if isinstance(level, str) else FrozenMapping(level)
 
     def __repr__(self) -> str:
         return f"Within({self.level!r})"

@@ -16,8 +16,8 @@ from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, across
 from blowfish_privacy.graphs.graph import (
     SECRETS_FORM,
-    Choices,
     Edge,
+    FrozenMapping,
     Hops,
     Keyword,
     Rows,
@@ -51,7 +51,7 @@ class PerAttribute(Secrets):
     def __init__(self, secrets: Mapping[str, Secrets] | None = None, /, **named: Secrets) -> None:
         if secrets is not None and not isinstance(secrets, Mapping):
             raise PolicyError(f"secrets must map attributes to graphs, got {brief(secrets)}.")
-        self.secrets: Mapping[str, Secrets] = Choices({**(secrets or {}), **named})
+        self.secrets: Mapping[str, Secrets] = FrozenMapping({**(secrets or {}), **named})
         for name, choice in self.secrets.items():
             if not isinstance(name, str):
                 raise PolicyError(f"secrets name attributes by text, got {brief_name(name)}.")

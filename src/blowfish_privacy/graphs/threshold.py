@@ -35,8 +35,8 @@ from blowfish_privacy.domain import Attribute, Binned, Cell, Domain, Subset, quo
 from blowfish_privacy.errors import PolicyError, brief, brief_name
 from blowfish_privacy.graphs.class_pairs import ClassPairs, Pieces, everything, keys_of
 from blowfish_privacy.graphs.graph import (
-    Choices,
     Edge,
+    FrozenMapping,
     Hops,
     Rows,
     Rule,
@@ -690,8 +690,8 @@ class DistanceThreshold(Secrets):
             raise PolicyError(f"scale names attributes by text, got {brief_name(strange)}.")
         self.scale: Mapping[str, Fraction] | None = None
         if scale is not None:
-            weights = scale.items()
-            self.scale = Choices({name: positive(w, f"the scale of {name}", error=PolicyError) for name, w in weights})
+            weights = ((name, positive(w, f"the scale of {name}", error=PolicyError)) for name, w in scale.items())
+            self.scale = FrozenMapping(dict(weights))
 
     def __repr__(self) -> str:
         scale = "" if self.scale is None else f", scale={ {name: show(w) for name, w in self.scale.items()} }"

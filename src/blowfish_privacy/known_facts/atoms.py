@@ -9,7 +9,7 @@ sums of its parts matter, so among all that share both, only the one with the la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,6 +23,8 @@ from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.support.arrays import Integers
 
 Effect: TypeAlias = tuple[int, ...]
+Weigh: TypeAlias = Callable[[Arc], int]
+"""What a secret pair adds to the change of a query."""
 METHOD = "several directions are left open by the known counts: all sets of moves searched"
 MOST_INDEPENDENT = 4
 _PROVEN = {0: 1, 1: 2, 2: 4, 3: 10}
@@ -187,12 +189,31 @@ def moves_between(labels: Sequence[int], signs: Integers) -> Iterator[tuple[int,
                 yield a, b, tuple((signs[other] - signs[one]).tolist())
 
 
-def secret_moves(model: FactModel, signs: Integers) -> Iterator[tuple[Arc, Effect]]:
-    """Yield the listed secret pairs inside and between live classes, with their effects."""
+def weigh_by(scalar: Scalar) -> Weigh:
+    """Weigh secret pairs by the change of a number along them."""
+    return lambda arc: scalar.value(arc.y) - scalar.value(arc.x)
+
+
+def weigh_all(form: LinearForm, model: FactModel) -> Weigh:
+    """Weigh secret pairs by the change of a whole query along them."""
+    return lambda arc: change(form, model.classes, [(arc.x, arc.y)])
+
+
+def secret_moves(model: FactModel, signs: Integers, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
+    """Weigh the listed secret pairs; for a histogram, by their effect on the single-valued classes ``alone``."""
     number = {label: index for index, label in enumerate(model.live_classes.tolist())}
     for arc in model.crossing.listed or ():
         if arc.source in number and arc.target in number:
-            yield arc, tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
+            effect = tuple((signs[number[arc.target]] - signs[number[arc.source]]).tolist())
+            ends, edge = (arc.source, arc.target), (arc.x, arc.y)
+            if alone is None or arc.source == arc.target:
+                yield Move(effect, (0,) * len(alone or ()), weigh(arc), ends, edge)
+            else:
+                yield Move(effect, _single(alone, *ends), sum(end not in alone for end in ends), ends, edge)
+
+
+def _single(alone: Sequence[int], source: int, target: int) -> Effect:
+    return tuple((label == target) - (label == source) for label in alone)
 
 
 def scalar_moves(model: FactModel, signs: Integers, scalar: Scalar, widest: int) -> Iterator[Move]:
@@ -208,9 +229,7 @@ def scalar_moves(model: FactModel, signs: Integers, scalar: Scalar, widest: int)
     for a in [] if listed else labels:
         edge, weight = (scalar.lowest(a), scalar.highest(a)), int(scalar.high[a] - scalar.low[a])
         yield Move((0,) * signs.shape[1], (), min(widest, weight), (a, a), edge, certain=False)
-    for arc, effect in secret_moves(model, signs):
-        weight = scalar.value(arc.y) - scalar.value(arc.x)
-        yield Move(effect, (), weight, (arc.source, arc.target), (arc.x, arc.y))
+    yield from secret_moves(model, signs, weigh_by(scalar))
 
 
 def vector_moves(model: FactModel, signs: Integers, form: LinearForm, span: Span, widest: int) -> Iterator[Move]:
@@ -218,23 +237,17 @@ def vector_moves(model: FactModel, signs: Integers, form: LinearForm, span: Span
     labels, listed = model.live_classes.tolist(), model.crossing.listed is not None
     alone = [label for label in labels if span.injective and not span.diameters[label]]
 
-    def move(a: int, b: int, effect: Effect, secret: Edge | None, *, certain: bool, most: int) -> Move:
-        if not span.injective or a == b:
-            return Move(effect, (0,) * len(alone), most, (a, b), secret, certain)
-        single = tuple((label == b) - (label == a) for label in alone)
-        return Move(effect, single, (a not in alone) + (b not in alone), (a, b), secret, certain)
-
     def between(a: int, b: int) -> Edge:
         return candidates(model.classes, a)[0], candidates(model.classes, b)[-1]
 
     for a, b, effect in moves_between(labels, signs):
-        yield move(a, b, effect, None, certain=True, most=span.between(a, b))
+        single, most = _single(alone, a, b), span.between(a, b)
+        entered = (a not in alone) + (b not in alone)
+        yield Move(effect, single, entered if span.injective else most, (a, b))
         if not listed:
-            yield move(a, b, effect, between(a, b), certain=False, most=min(widest, span.between(a, b)))
+            weight = entered if span.injective else min(widest, most)
+            yield Move(effect, single, weight, (a, b), between(a, b), certain=False)
     for a in [] if listed else labels:
         most = min(widest, int(span.diameters[a]))
-        yield move(a, a, (0,) * signs.shape[1], between(a, a), certain=False, most=most)
-    for arc, effect in secret_moves(model, signs):
-        edge = (arc.x, arc.y)
-        moved = change(form, model.classes, [edge])
-        yield move(arc.source, arc.target, effect, edge, certain=True, most=moved)
+        yield Move((0,) * signs.shape[1], (0,) * len(alone), most, (a, a), between(a, a), certain=False)
+    yield from secret_moves(model, signs, weigh_all(form, model), alone if span.injective else None)

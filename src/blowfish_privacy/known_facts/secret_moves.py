@@ -10,7 +10,7 @@ Proof, and which part of the printed theorem fails: ``docs/proofs/policy_graph.m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
@@ -19,14 +19,13 @@ from typing import TypeAlias
 from blowfish_privacy.domain import Attribute, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts import atoms
-from blowfish_privacy.known_facts.atoms import Move
-from blowfish_privacy.known_facts.changes import LargestChange, Moves, Scalar, Span, change
+from blowfish_privacy.known_facts.atoms import Weigh, weigh_all, weigh_by
+from blowfish_privacy.known_facts.changes import LargestChange, Moves, Span, change
 from blowfish_privacy.known_facts.classes import Arc, Classes, classes_of, joined_classes
 from blowfish_privacy.known_facts.cycles import Cycle, heaviest_cycle
 from blowfish_privacy.known_facts.fact_model import FactModel
 from blowfish_privacy.known_facts.facts import Assumptions, KnownMarginal, fact_names
 from blowfish_privacy.queries.query import LinearForm
-from blowfish_privacy.support.arrays import Integers
 
 _SECONDS = 20.0
 _MOST_RUNS = 4
@@ -146,7 +145,6 @@ def _shown(attribute: Attribute, chosen: Subset) -> str:
 METHOD = "secret moves only: cycles of classes that secret pairs join"
 SPARSE = "secret moves only: cycles and paths of the policy graph [he2014, Theorem 8.2, corrected]"
 Bound: TypeAlias = Callable[[], LargestChange]
-Weigh: TypeAlias = Callable[[Arc], int]
 
 _MOST_EDGES = 40
 
@@ -178,7 +176,7 @@ def most_moves(model: FactModel) -> int | None:
     signs = atoms.signatures(model.incidence)
     if signs is None or model.crossing.listed is None:
         return None
-    atom = atoms.search(_moves(model, signs, lambda _: 1), records=model.records)
+    atom = atoms.search(atoms.secret_moves(model, signs, lambda _: 1), records=model.records)
     return None if atom is None else max(1, atom.longest)
 
 
@@ -204,12 +202,7 @@ def _around(model: FactModel, form: LinearForm, span: Span, widest: int) -> Larg
 
 
 def _weights(model: FactModel, form: LinearForm, span: Span) -> list[Weigh]:
-    """Return what the query changes along a secret pair: the largest of these."""
-
-    def weigh(scalar: Scalar) -> Weigh:
-        return lambda arc: scalar.value(arc.y) - scalar.value(arc.x)
-
-    return [*map(weigh, span.scalars)] or [lambda arc: change(form, model.classes, [(arc.x, arc.y)])]
+    return [*map(weigh_by, span.scalars)] or [weigh_all(form, model)]
 
 
 def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool) -> LargestChange:
@@ -296,17 +289,6 @@ def _spread(arcs: tuple[Arc, ...], cycle: Cycle) -> tuple[Arc, ...]:
     return best[1]
 
 
-def _moves(model: FactModel, signs: Integers, weigh: Weigh, alone: Sequence[int] | None = None) -> Iterator[Move]:
-    """Weigh all secret moves; for a histogram, by their effect on the single-valued classes ``alone``."""
-    for arc, effect in atoms.secret_moves(model, signs):
-        ends = (arc.source, arc.target)
-        if alone is None or arc.source == arc.target:
-            yield Move(effect, (0,) * len(alone or ()), weigh(arc), ends, (arc.x, arc.y))
-        else:
-            single = tuple((c == arc.target) - (c == arc.source) for c in alone)
-            yield Move(effect, single, sum(end not in alone for end in ends), ends, (arc.x, arc.y))
-
-
 def _searched(model: FactModel, form: LinearForm, span: Span) -> LargestChange | None:
     """Search all sets of secret moves; None if they are not listed or too many counts are independent."""
     signs = atoms.signatures(model.incidence)
@@ -315,7 +297,7 @@ def _searched(model: FactModel, form: LinearForm, span: Span) -> LargestChange |
     alone = [int(label) for label in model.live_classes if span.injective and not span.diameters[label]]
     weights = _weights(model, form, span)
     counted = alone if span.injective else None
-    tried = [atoms.search(_moves(model, signs, weigh, counted), records=model.records) for weigh in weights]
+    tried = [atoms.search(atoms.secret_moves(model, signs, weigh, counted), records=model.records) for weigh in weights]
     if any(atom is None for atom in tried):
         return None
     best = max((atom for atom in tried if atom is not None), key=lambda atom: atom.value)

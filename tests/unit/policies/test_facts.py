@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from math import inf
 
 import numpy as np
@@ -322,3 +323,27 @@ def test_it_is_a_value():
         assert pickle.loads(pickle.dumps(choice)) == choice
         assert hash(eval(repr(choice), {"Within": bp.Within})) == hash(choice)
         assert bp.Within.from_file(choice.to_file(), BOTH) == choice
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        bp.FullDomain(),
+        bp.Partition(widths={"age": 10, "wage": 5}),
+        bp.Partition(blocks={"sex": [["F"], ["M"]]}),
+        bp.DistanceThreshold(5, scale={"age": 1, "wage": 2}),
+        bp.PerAttribute(age=bp.DistanceThreshold(5), sex=bp.Public()),
+        bp.ByValue("sex", {"F": bp.FullDomain(), "M": bp.Public()}),
+        bp.ExplicitGraph([(1, 2), (2, 3)]),
+    ],
+    ids=repr,
+)
+def test_every_choice_of_secrets_is_a_value(choice):
+    for copy in (pickle.loads(pickle.dumps(choice)), deepcopy(choice)):
+        assert (copy, hash(copy), repr(copy)) == (choice, hash(choice), repr(choice))
+    assert choice != bp.Attributes()
+
+
+def test_the_order_of_names_does_not_matter():
+    one, other = (bp.Partition(widths=dict(widths)) for widths in ([("a", 1), ("b", 2)], [("b", 2), ("a", 1)]))
+    assert (one, hash(one)) == (other, hash(other))
