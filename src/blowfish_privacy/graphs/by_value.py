@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,38 +55,35 @@ def union(graphs: Sequence[SecretGraph]) -> SecretGraph:
 
 
 class _SeveralGraphs(SecretGraph):
-    """The edges of several graphs, each on the domain or, for one value of a column, on the other attributes."""
+    """The edges of several graphs, each on the domain or, for some values of a column, on the other attributes."""
 
-    @property
-    @abstractmethod
-    def _graphs(self) -> tuple[SecretGraph, ...]:
-        """The graphs."""
+    graphs: tuple[SecretGraph, ...]
 
-    @abstractmethod
     def _lifted(self, edge: Edge, number: int) -> Edge:
         """Return an edge of one of the graphs as an edge of this one."""
+        return edge
 
     @property
     def one_at_a_time(self) -> bool:
-        return all(graph.one_at_a_time for graph in self._graphs)
+        return all(graph.one_at_a_time for graph in self.graphs)
 
     def widest_edge(self, name: str) -> Edge | None:
-        edges = ((number, graph.widest_edge(name)) for number, graph in enumerate(self._graphs) if name in graph.domain)
+        edges = ((number, graph.widest_edge(name)) for number, graph in enumerate(self.graphs) if name in graph.domain)
         lifted = (self._lifted(edge, number) for number, edge in edges if edge is not None)
         axis = self.domain.axis(name)
         return max(lifted, key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
 
     def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        found = [graph.broadest() for graph in self._graphs]
+        found = [graph.broadest() for graph in self.graphs]
         edges = tuple(self._lifted(edge, number) for number, (edges, _) in enumerate(found) for edge in edges)
         return edges, all(listed for _, listed in found)
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        pairs = (graph.joins(name, first, second) for graph in self._graphs if name in graph.domain)
+        pairs = (graph.joins(name, first, second) for graph in self.graphs if name in graph.domain)
         return next((pair for pair in pairs if pair is not None), None)
 
     def stretches(self, name: str) -> tuple[Stretches, ...]:
-        cuts = [graph.stretches(name) for graph in self._graphs if name in graph.domain]
+        cuts = [graph.stretches(name) for graph in self.graphs if name in graph.domain]
         return merged(cuts, self.domain[name].size)
 
 
@@ -97,13 +93,6 @@ class UnionGraph(_SeveralGraphs):
 
     domain: Domain
     graphs: tuple[SecretGraph, ...]
-
-    @property
-    def _graphs(self) -> tuple[SecretGraph, ...]:
-        return self.graphs
-
-    def _lifted(self, edge: Edge, number: int) -> Edge:
-        return edge
 
     @property
     def homogeneous(self) -> bool:
@@ -209,22 +198,22 @@ class ByValueGraph(_SeveralGraphs):
 
     domain: Domain
     column: str
-    parts: tuple[SecretGraph, ...]
-    """The different graphs."""
+    graphs: tuple[SecretGraph, ...]
+    """The different ones."""
     chosen: tuple[int, ...]
     """The number of the graph that each position of the column chooses."""
 
     @property
     def homogeneous(self) -> bool:
-        return len(self.parts) == 1 and self.parts[0].homogeneous
+        return len(self.graphs) == 1 and self.graphs[0].homogeneous
 
     @property
     def transitive(self) -> bool:
-        return all(part.transitive for part in self.parts)
+        return all(part.transitive for part in self.graphs)
 
     @property
     def by_column(self) -> tuple[str, Sequence[SecretGraph]]:
-        return self.column, [self.parts[number] for number in self.chosen]
+        return self.column, [self.graphs[number] for number in self.chosen]
 
     @property
     def enumerated(self) -> tuple[Edge, ...] | None:
@@ -232,11 +221,7 @@ class ByValueGraph(_SeveralGraphs):
 
     @cached_property
     def _enumerated(self) -> tuple[Edge, ...] | None:
-        return None if any(part.enumerated is None for part in self.parts) else tuple(self._all_edges())
-
-    @property
-    def _graphs(self) -> tuple[SecretGraph, ...]:
-        return self.parts
+        return None if any(part.enumerated is None for part in self.graphs) else tuple(self._all_edges())
 
     def _lifted(self, edge: Edge, number: int) -> Edge:
         return self._lift(edge, self.chosen.index(number))
@@ -246,7 +231,7 @@ class ByValueGraph(_SeveralGraphs):
         return self.domain.axis(self.column)
 
     def _part(self, position: int) -> SecretGraph:
-        return self.parts[self.chosen[position]]
+        return self.graphs[self.chosen[position]]
 
     def _split(self, x: Cell) -> tuple[int, Cell]:
         return x[self._axis], (*x[: self._axis], *x[self._axis + 1 :])
@@ -269,10 +254,10 @@ class ByValueGraph(_SeveralGraphs):
 
     @property
     def connected(self) -> bool:
-        return len(self.chosen) == 1 and self.parts[0].connected
+        return len(self.chosen) == 1 and self.graphs[0].connected
 
     def furthest(self) -> Edge:
-        ends = [(part.hops(*(edge := _furthest(part))), number, edge) for number, part in enumerate(self.parts)]
+        ends = [(part.hops(*(edge := _furthest(part))), number, edge) for number, part in enumerate(self.graphs)]
         _, number, edge = max(ends)
         return self._lifted(edge, number)
 
@@ -290,7 +275,7 @@ class ByValueGraph(_SeveralGraphs):
         others = [name for name, axis in zip(names, axes, strict=True) if axis != self._axis]
         if not others:
             return Public().on(domain)
-        parts = [part.project(others) for part in self.parts]
+        parts = [part.project(others) for part in self.graphs]
         if len(others) == len(names):
             return union(parts)
         column = names[axes.index(self._axis)]
@@ -304,25 +289,25 @@ class ByValueGraph(_SeveralGraphs):
     def changing(self, name: str) -> SecretGraph:
         if name == self.column:
             return Public().on(self.domain)
-        kept = [part.changing(name) for part in self.parts]
+        kept = [part.changing(name) for part in self.graphs]
         return by_value(self.domain, self.column, [kept[number] for number in self.chosen])
 
     def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
         others = [*prices[: self._axis], *prices[self._axis + 1 :]]
-        return max(part.longest_move(others) for part in self.parts)
+        return max(part.longest_move(others) for part in self.graphs)
 
     def covers(self, other: SecretGraph) -> bool:
         if super().covers(other) or not isinstance(other, ByValueGraph) or other.column != self.column:
             return super().covers(other)
-        return all(self.parts[a].covers(other.parts[b]) for a, b in {*zip(self.chosen, other.chosen, strict=True)})
+        return all(self.graphs[a].covers(other.graphs[b]) for a, b in {*zip(self.chosen, other.chosen, strict=True)})
 
     def steepest(self, rows: Rows) -> Steepest | None:
-        return steepest_of(self._steepest_in(number, rows) for number in range(len(self.parts)))
+        return steepest_of(self._steepest_in(number, rows) for number in range(len(self.graphs)))
 
     def _steepest_in(self, number: int, rows: Rows) -> Steepest | None:
         positions = [position for position, chosen in enumerate(self.chosen) if chosen == number]
         slices = np.moveaxis(rows, self._axis + 1, 1)[:, positions]
-        found = self.parts[number].steepest(slices.reshape(-1, *slices.shape[2:]))
+        found = self.graphs[number].steepest(slices.reshape(-1, *slices.shape[2:]))
         if found is None or found.edge is None:
             return found
         row, at = divmod(found.row, len(positions))
@@ -333,7 +318,7 @@ class ByValueGraph(_SeveralGraphs):
         for number, group in enumerate(pieces.groups[self._axis]):
             own = Pieces(others, np.take(pieces.labels, number, axis=self._axis), pieces.classes)
             for part, times in Counter(self.chosen[position] for position in group).items():
-                found.append((self.parts[part].class_pairs(own), times))
+                found.append((self.graphs[part].class_pairs(own), times))
         return by_any(found, pieces.classes)
 
     def edges(self) -> Iterator[Edge]:
@@ -343,10 +328,10 @@ class ByValueGraph(_SeveralGraphs):
         return self._all_edges()
 
     def _all_edges(self) -> Iterator[Edge]:
-        return (self._lift(edge, at) for at, number in enumerate(self.chosen) for edge in self.parts[number].edges())
+        return (self._lift(edge, at) for at, number in enumerate(self.chosen) for edge in self.graphs[number].edges())
 
     def _canonical(self) -> Any:
-        forms, attribute = [part.canonical() for part in self.parts], self.domain[self.column]
+        forms, attribute = [part.canonical() for part in self.graphs], self.domain[self.column]
         values = {repr(attribute.show(at)): forms[number] for at, number in enumerate(self.chosen)}
         return {"by": self.column, "values": values}
 
@@ -357,7 +342,7 @@ class ByValueGraph(_SeveralGraphs):
             f"how: whatever {column} tells about a person is disclosed."
         )
         words = Words(unprotected=(disclosed,) if len(self.chosen) > 1 else ())
-        return sum((part.words().about(self._people(number)) for number, part in enumerate(self.parts)), words)
+        return sum((part.words().about(self._people(number)) for number, part in enumerate(self.graphs)), words)
 
     def _people(self, number: int) -> str:
         attribute = self.domain[self.column]

@@ -167,13 +167,13 @@ def cut_by_list(attribute: Attribute, listed: Any) -> Blocks:
     return ListedBlocks(tuple(sorted(blocks, key=lambda block: block.first)))
 
 
-def labels(cuts: Sequence[Blocks], shape: Sequence[int]) -> npt.NDArray[np.intp]:
-    """Number the blocks of several attributes together, for every cell."""
-    numbers = np.zeros((), dtype=np.intp)
-    for cut, size in zip(cuts, shape, strict=True):
-        own = np.array([cut.label(position) for position in range(size)], dtype=np.intp)
-        numbers = numbers[..., None] * cut.count + own
-    return numbers
+def cell_labels(shape: tuple[int, ...], along: Mapping[int, Integers]) -> Integers:
+    """Label every cell of a shape by the labels of its positions along some axes."""
+    labels = np.zeros((1,) * len(shape), dtype=np.int64)
+    for axis, own in along.items():
+        side = own.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+        labels = labels * (int(own.max()) + 1) + side
+    return np.broadcast_to(labels, shape)
 
 
 def canonical(attribute: Attribute, blocks: Blocks) -> Any:

@@ -187,7 +187,7 @@ def among_all(rows: Rows) -> Steepest:
     return _between(rows, row, int(flat[row].argmin()), int(flat[row].argmax()))
 
 
-def inside_blocks(rows: Rows, labels: npt.NDArray[np.intp]) -> Steepest:
+def inside_blocks(rows: Rows, labels: Rows) -> Steepest:
     """Compare every two values with the same label; labels have the shape of the domain."""
     order = np.argsort(labels, axis=None, kind="stable")
     ordered, flat = labels.reshape(-1)[order], rows.reshape(len(rows), -1)[:, order]

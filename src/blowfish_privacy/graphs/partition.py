@@ -13,6 +13,7 @@ from itertools import combinations
 from math import inf, prod
 from typing import Annotated, Any, TypeAlias
 
+import numpy as np
 from annotated_types import Len
 
 from blowfish_privacy.domain import (
@@ -317,7 +318,9 @@ class PartitionGraph(SecretGraph):
         return graph_of(domain, pairs_on(domain, cliques))
 
     def steepest(self, rows: Rows) -> Steepest:
-        return inside_blocks(rows, cutting.labels(self.cuts, self.domain.shape))
+        sizes = enumerate(zip(self.cuts, self.domain.shape, strict=True))
+        along = {axis: np.array([cut.label(position) for position in range(size)]) for axis, (cut, size) in sizes}
+        return inside_blocks(rows, cutting.cell_labels(self.domain.shape, along))
 
     def widest_edge(self, name: str) -> Edge | None:
         block = self.cuts[self.domain.axis(name)].widest()

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Box, Cell, Domain, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.graphs.class_pairs import GroupOf, Pieces
+from blowfish_privacy.graphs.class_pairs import GroupOf, Pieces, cell_labels
 from blowfish_privacy.known_facts.facts import KnownFact, KnownMarginal
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.limits import KNOWN_PIECES
@@ -366,11 +366,7 @@ def _masks(cuts: Sequence[_Cut], shape: tuple[int, ...]) -> Integers:
 
 def projections(shape: tuple[int, ...], axes: Iterable[int]) -> Integers:
     """Number the projection of each piece onto some attributes, where pieces have a shape."""
-    numbers = np.zeros(shape, dtype=np.int64)
-    for axis in axes:
-        own = np.arange(shape[axis]).reshape([-1 if other == axis else 1 for other in range(len(shape))])
-        numbers = numbers * shape[axis] + own
-    return numbers.reshape(-1)
+    return cell_labels(shape, {axis: np.arange(shape[axis]) for axis in axes}).reshape(-1)
 
 
 # Secret pairs that lead from one class to another.

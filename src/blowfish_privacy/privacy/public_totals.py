@@ -17,7 +17,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Box, Cell, Domain, Subset
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import SecretGraph
-from blowfish_privacy.graphs.class_pairs import MOST_LISTED, Pieces
+from blowfish_privacy.graphs.class_pairs import MOST_LISTED, Pieces, cell_labels
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
 from blowfish_privacy.policies import Policy
@@ -154,12 +154,7 @@ def _numbered(graph: SecretGraph, domain: Domain) -> Integers:
 
 def _product(domain: Domain, own: Mapping[str, Integers]) -> Integers:
     """Label each cell by the labels of its positions along some attributes."""
-    labels = np.zeros((1,) * len(domain.shape), dtype=np.int64)
-    for axis, name in enumerate(domain.names):
-        if name in own:
-            along = [-1 if each == axis else 1 for each in range(len(domain.shape))]
-            labels = labels * (int(own[name].max()) + 1) + own[name].reshape(along)
-    return np.broadcast_to(labels, domain.shape).reshape(-1)
+    return cell_labels(domain.shape, {domain.axis(name): labels for name, labels in own.items()}).reshape(-1)
 
 
 def _in_order(labels: Integers) -> Integers:
