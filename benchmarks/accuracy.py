@@ -81,7 +81,7 @@ def on_line(name: str, counts: np.ndarray, secrets: str, epsilon: Fraction, runs
     usual = SmoothHierarchy.calibrated(bp.Cumulative("v"), policy, epsilon=epsilon, records=records)
     source = SimulationSource("before")
     before = [
-        square * over_all_ranges(usual.ordered_estimate(usual.measure(counts, source), records) - truth)
+        square * over_all_ranges(usual.shown_estimate(usual.measure(counts, source), records) - truth)
         for _ in range(runs)
     ]
     made = [*released(bp.Cumulative("v"), policy, counts, epsilon, runs)]

@@ -18,8 +18,7 @@ import numpy as np
 
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms.grid.grid_family import areas, between, sums_of
-from blowfish_privacy.mechanisms.grid.rectangle_intervals import RectangleIntervals
-from blowfish_privacy.mechanisms.ordered.range_intervals import RangeIntervals
+from blowfish_privacy.mechanisms.intervals import RangeIntervals, RectangleIntervals
 from blowfish_privacy.noise import SystemSource
 from shapes import DEVELOPMENT_1, DEVELOPMENT_2, grid, line
 
@@ -72,11 +71,11 @@ def covered(counts: np.ndarray, theta: int | None, epsilon: str, releases: int) 
 
 def _line_release(mechanism, counts: np.ndarray, dice: np.random.Generator) -> Iterator[tuple[np.ndarray, ...]]:
     truth, records = np.append(0, np.cumsum(counts)), int(counts.sum())
-    cuts = np.append(0, mechanism.ordered_estimate(mechanism.measure(counts, SystemSource()), records))
+    cuts = np.append(0, mechanism.shown_estimate(mechanism.measure(counts, SystemSource()), records))
     intervals = RangeIntervals(mechanism, cuts, records, None, lambda estimate: estimate)
     for least, most in CLASSES.values():
-        first, last = ranges(len(counts), least, most, dice).T
-        yield truth[last] - truth[first], *intervals.of(first, last, "0.95")
+        ends = ranges(len(counts), least, most, dice)
+        yield between(truth, ends), *intervals.of(ends, "0.95")
 
 
 def _grid_release(mechanism, counts: np.ndarray, dice: np.random.Generator) -> Iterator[tuple[np.ndarray, ...]]:

@@ -134,7 +134,7 @@ def on_data(counts: np.ndarray, theta: int | None, epsilon: Fraction, runs: int)
     records, truth = int(counts.sum()), np.cumsum(counts)
     mechanism = calibrated(SmoothHierarchy, len(counts), theta, epsilon, records)
     errors = [
-        over_all_ranges(mechanism.ordered_estimate(mechanism.measure(counts, SystemSource()), records) - truth)
+        over_all_ranges(mechanism.shown_estimate(mechanism.measure(counts, SystemSource()), records) - truth)
         for _ in range(runs)
     ]
     return float(np.mean(errors)), float(np.std(errors) / runs**0.5)
@@ -215,7 +215,7 @@ def _timed(size: int, theta: int | None) -> dict[str, object]:
         for level in levels:
             discrete_laplace(level.scale, level.rows(size))
         middle = perf_counter()
-        mechanism.ordered_estimate(mechanism.measure(counts, SystemSource()), 10 * size)
+        mechanism.shown_estimate(mechanism.measure(counts, SystemSource()), 10 * size)
         end = perf_counter()
         if turn:  # the first loads what is used for the first time
             ratios.append((end - middle) / (middle - start))

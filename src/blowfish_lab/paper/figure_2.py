@@ -141,7 +141,7 @@ class OrderedCurves(Curves):
         size, records = len(counts), int(counts.sum())
         if method == OURS:
             mechanism = our_mechanism(size, theta, epsilon, records)
-            return np.append(0.0, mechanism.ordered_estimate(mechanism.measure(counts, SystemSource()), records))
+            return np.append(0.0, mechanism.shown_estimate(mechanism.measure(counts, SystemSource()), records))
         if theta is None:
             levels = widths(size, FAN_OUT)
             off = prefix_errors(levels, 2 * (len(levels) - 1) / Fraction(epsilon))

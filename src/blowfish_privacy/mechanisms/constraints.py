@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.error import ExpectedError, in_short
+from blowfish_privacy.mechanisms.error import ExpectedError, NoiseError, checked_level
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.support.arrays import Floats, Integers
-from blowfish_privacy.support.exact import Number, exact
+from blowfish_privacy.support.exact import Number
 
 # Counts that are not negative and meet totals, and rounding that keeps them.
 
@@ -318,8 +316,8 @@ def _joined(labels: Sequence[Integers]) -> Integers:
 _DRAWN = 40_000
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedError:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConstrainedError(NoiseError):
     """The error of an answer of the best linear estimate; it does not depend on the data."""
 
     raw: ExpectedError
@@ -328,10 +326,6 @@ class ConstrainedError:
     """The share of the variance of each answer that is left."""
     estimate: Callable[[Floats], Floats]
     """Turns noise, counted in units, into the error that it leaves."""
-    precision: float = 0.0
-
-    def __repr__(self) -> str:
-        return in_short(self)
 
     @classmethod
     def of_cells(cls, raw: ExpectedError, constraints: Constraints) -> ConstrainedError:
@@ -359,34 +353,25 @@ class ConstrainedError:
         """The mean squared error, over all answers."""
         return float(np.mean(self.by_answer() ** 2))
 
-    @property
-    def rmse(self) -> float:
-        """The root of the mean squared error: the typical size of the error."""
-        return sqrt(self.mse)
-
     def by_answer(self) -> Floats:
         """Return the root mean squared error of each answer: 0 where the totals tell it."""
         return np.sqrt(self.raw.mse * np.where(self.left > 1e-9, self.left, 0.0))
 
-    def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error of a random answer that holds with probability ``level``; simulated."""
-        return self._quantile(self._sampled, level)
+    def bound(self, level: Fraction) -> float:
+        """Bound the error of a random answer; simulated."""
+        return float(np.quantile(self._sampled, float(level))) if self.mse else 0.0
 
     def intervals(self, level: Number = "0.95") -> Floats:
         """Return a bound on the error of each answer: 0 where the totals tell it, else in proportion to its error.
 
         Errors of different sizes have nearly the same shape, so that few draws of each tell enough.
         """
-        errors = self.by_answer()
+        share, errors = float(checked_level(level)), self.by_answer()
         noisy = errors > 0
+        if not noisy.any():
+            return errors
         sizes = self._sampled.reshape(-1, len(errors))[:, noisy] / errors[noisy]
-        return errors * self._quantile(sizes, level)
-
-    def _quantile(self, sizes: Floats, level: Number) -> float:
-        share = exact(level, "the level", error=QueryError)
-        if not 0 < share < 1:
-            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        return float(np.quantile(sizes, float(share))) if self.mse else 0.0
+        return errors * float(np.quantile(sizes, share))
 
     @cached_property
     def _sampled(self) -> Floats:

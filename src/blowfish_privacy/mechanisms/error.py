@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, sqrt
 from statistics import NormalDist
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import QueryError, RefusalError
-from blowfish_privacy.noise.laplace import both_within, each_within
+from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.noise.laplace import both_within, checked_miss, each_within
 from blowfish_privacy.noise.law import DISCRETE_LAPLACE, Law
 from blowfish_privacy.support.arrays import Floats
-from blowfish_privacy.support.exact import Number, about, exact
+from blowfish_privacy.support.exact import Number, about
 
 
 class Error(Protocol):
@@ -64,12 +65,47 @@ def in_short(error: Error) -> str:
 
 def shown(bound: float, error: Error) -> str:
     """Write the size of an error, over what the answer will be divided by where that is not known beforehand."""
-    divisor = error.of.partition(" times the ")[2]
+    divisor = error.divisor if isinstance(error, MeanError | ScaledError) else ""
     return f"{about(bound)} / {divisor}" if divisor else about(bound)
 
 
-@dataclass(frozen=True)
-class ExpectedError:
+def checked_level(level: Number) -> Fraction:
+    """Read the probability with which an interval is to hold the truth."""
+    return 1 - checked_miss(level)
+
+
+class NoiseError(ABC):
+    """An error that follows from the noise: what is the same for all once the squares and the quantiles are known."""
+
+    @property
+    @abstractmethod
+    def mse(self) -> float:
+        """The mean squared error."""
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error: the typical size of the error."""
+        return sqrt(self.mse)
+
+    @property
+    def precision(self) -> float:
+        """The relative standard error of :attr:`mse` itself; 0 where it is computed exactly."""
+        return 0.0
+
+    def interval(self, level: Number = "0.95") -> float:
+        """Return a bound on the error that holds with probability ``level`` at least."""
+        return self.bound(checked_level(level))
+
+    @abstractmethod
+    def bound(self, level: Fraction) -> float:
+        """Return the same for a probability that was checked."""
+
+    def __repr__(self) -> str:
+        return in_short(cast(Error, self))
+
+
+@dataclass(frozen=True, repr=False)
+class ExpectedError(NoiseError):
     """The error of one answer with noise of one scale, counted in units. A scale of 0 means an exact answer."""
 
     scale: Fraction
@@ -78,44 +114,28 @@ class ExpectedError:
     """What the error refers to: a cell, the sum, ..."""
     law: Law = DISCRETE_LAPLACE
 
-    def __repr__(self) -> str:
-        return in_short(self)
-
     @property
     def distribution(self) -> str:
         """The law of the noise."""
         return self.law.name
 
     @property
-    def precision(self) -> float:
-        """Always 0: the variance of one draw is known exactly."""
-        return 0.0
-
-    @property
     def mse(self) -> float:
-        """The mean squared error."""
         return self.law.variance(self.scale) * float(self.unit) ** 2 if self.scale else 0.0
 
-    @property
-    def rmse(self) -> float:
-        """The root of the mean squared error: the typical size of the error."""
-        return sqrt(self.mse)
-
-    def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error that holds with probability ``level``."""
+    def bound(self, level: Fraction) -> float:
         return float(self.law.quantile(self.scale, level) * self.unit) if self.scale else 0.0
 
 
-# The error of a number that is so many times another one.
-
-
-@dataclass(frozen=True)
-class ScaledError:
+@dataclass(frozen=True, repr=False)
+class ScaledError(NoiseError):
     """The error of a number in other units than those it was computed in, and what it is of."""
 
     error: Error
     factor: Fraction
     of: str
+    divisor: str = ""
+    """What the answer will be divided by, where that is not known before a release."""
 
     unit = Fraction(1)
 
@@ -125,36 +145,26 @@ class ScaledError:
         return self.error.distribution
 
     @property
-    def precision(self) -> float:
-        """The relative standard error of the mean squared error."""
-        return self.error.precision
-
-    @property
     def mse(self) -> float:
-        """The mean squared error."""
         return self.error.mse * float(self.factor) ** 2
 
     @property
     def rmse(self) -> float:
-        """The root of the mean squared error: the typical size of the error."""
         return self.error.rmse * float(self.factor)
 
-    def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error that holds with at least this probability."""
+    def bound(self, level: Fraction) -> float:
         return self.error.interval(level) * float(self.factor)
 
 
 # The error of a mean whose count is noisy too.
 
 _ROUNDS = 60
-
 _NEAR = 1e-6
-
 """The share of the range below which going on is not worth it."""
 
 
-@dataclass(frozen=True)
-class MeanError:
+@dataclass(frozen=True, repr=False)
+class MeanError(NoiseError):
     """The error of (sum + e) / (count + f), which is exactly (e - offset f) / (count + f), offset the true mean's.
 
     Before a release neither the count nor the offset is known: the error is then that of the mean times the number of
@@ -178,23 +188,24 @@ class MeanError:
     """The count that is assumed before a release; None where there is nothing to assume it from."""
 
     distribution = "two discrete Laplace draws, at the count that is released"
-    precision = 0.0
     unit = Fraction(1)
-
-    def __repr__(self) -> str:
-        return in_short(self)
 
     @property
     def of(self) -> str:
         """The mean, or what can be said of it before the count is released."""
+        if self.divisor:
+            return f"the mean times the {self.divisor}"
         if self.offset is not None:
             return "the mean"
-        if self.assumed is None:
-            return "the mean times the number of records"
         return f"the mean of a group of {self.assumed:,} records, as if all groups had the same size"
 
     @property
-    def _divisor(self) -> int:
+    def divisor(self) -> str:
+        """What the answer will be divided by, where that is not known before a release."""
+        return "" if self._within_range else "number of records"
+
+    @property
+    def _count(self) -> int:
         return self.records if self.offset is not None else self.assumed or 1
 
     @property
@@ -204,25 +215,19 @@ class MeanError:
 
     @property
     def mse(self) -> float:
-        """The mean squared error."""
         squared = self.width**2 / 12 if self.offset is None else self.offset**2
         of_sum, of_count = (DISCRETE_LAPLACE.variance(s) if s else 0.0 for s in (self.sum_scale, self.count_scale))
-        squares = (of_sum / 4 + squared * of_count) / self._divisor**2 if self._divisor else inf
+        squares = (of_sum / 4 + squared * of_count) / self._count**2 if self._count else inf
         return float(self.step) ** 2 * (min(squares, float(self.width) ** 2) if self._within_range else squares)
 
-    @property
-    def rmse(self) -> float:
-        """The root of the mean squared error: the typical size of the error."""
-        return sqrt(self.mse)
-
-    def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error that holds with at least this probability, whatever the data.
+    def bound(self, level: Fraction) -> float:
+        """Bound the error whatever the data.
 
         The released sum minus the true offset times the released count is noise alone. The offsets for which it is no
         larger than such noise is with that probability are the interval; what lies furthest from the mean bounds it.
         """
         if self.offset is None:
-            worst = each_within(self.sum_scale, 0.5, self.count_scale, self.width / 2, level) / self._divisor
+            worst = each_within(self.sum_scale, 0.5, self.count_scale, self.width / 2, level) / self._count
             return (min(worst, self.width) if self._within_range else worst) * float(self.step)
         # A noisy count of 1 may stand for one below.
         if self.records <= (1 if self.count_scale else 0):
@@ -230,16 +235,14 @@ class MeanError:
         ends = (self._furthest(sign, level) for sign in (1, -1))
         return min(self.width, max(ends)) * float(self.step)
 
-    def _noise(self, offset: float, level: Number) -> float:
-        """Bound the noise on the sum less an offset times that on the count, in steps."""
-        return both_within(self.sum_scale, 0.5, self.count_scale, offset, level)
-
-    def _furthest(self, sign: int, level: Number) -> float:
+    def _furthest(self, sign: int, level: Fraction) -> float:
         """Go from an end of the range towards the released offset, as far as noise, which grows with it, permits."""
         released = self.offset or 0.0
         end = sign * self.width / 2
         for _ in range(_ROUNDS):
-            nearer = released + sign * self._noise(max(abs(end), released), level) / self.records
+            # The noise on the sum less an offset times that on the count, in steps.
+            noise = both_within(self.sum_scale, 0.5, self.count_scale, max(abs(end), released), level)
+            nearer = released + sign * noise / self.records
             if sign * (end - nearer) <= _NEAR * self.width:
                 break
             end = nearer
@@ -258,29 +261,17 @@ def no_mean() -> RefusalError:
 # wanted share of the simulated ranges hold the truth, where the error of one release is compared with the typical
 # error of the others.
 
-
 Errors: TypeAlias = npt.NDArray[np.floating[Any]]
-
 """A row for each simulated release, a column for each range."""
 
 _SHARED_RELEASES = 10
-
 """As how many simulated releases the typical error of all ranges of a size counts in that of one range. Settled on the
 five histograms of 4,096 values that DPBench distributes (Adult's capital loss, HepTh, MedCost, NetTrace, search logs)
 and on made-up flat, smooth, spiky and Zipf data, at epsilon 0.01 to 1 and thresholds 1, 16 and none."""
 
 _OWN_LEAST = 0.77
-
 """An interval is at least so many normal ones wide of its own typical error: where most ranges of a size are empty and
 exact, the factor alone would be near 0 for those that are not. Settled on the same data."""
-
-
-def checked_level(level: Number) -> Fraction:
-    """Read the probability with which an interval is to hold the truth."""
-    share = exact(level, "the level", error=QueryError)
-    if not 0 < share < 1:
-        raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-    return share
 
 
 def normal_width(level: Fraction) -> float:
@@ -337,7 +328,6 @@ def _mixed(own: Floats, alike: npt.ArrayLike, releases: int) -> Floats:
 # Bounds on the errors of ranges and rectangles by their size, since one for all would fit few of them.
 
 SIZES = {"below 1 %": (0.0, 0.01), "1 to 5 %": (0.01, 0.05), "5 to 25 %": (0.05, 0.25), "above": (0.25, 1.0)}
-
 """Classes of sizes: shares of all values, or of all cells."""
 
 _QUANTILES = 50

@@ -55,7 +55,6 @@ class IndependentNoise(Mechanism):
         form = query.on(policy.domain)
         largest = cls.noise.sensitivity(form, policy).value / form.unit**cls.noise.power
         check_secret_size(policy, _heaviest(form))
-        # Loss and scale change places: the scale at which the largest change loses an amount is its loss at that scale.
         scale = cls.noise.lost(largest, amount[cls.counted_in.name])
         return cls(form, scale, _divisor(query, policy, records), query.error_of)
 
@@ -85,8 +84,7 @@ class IndependentNoise(Mechanism):
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="count in larger units.")
-        answers = self.form.answer(counts).astype(np.int64)
-        return answers + self.noise.draw(self.scale, len(answers), source) if self.scale else answers
+        return self.noise.on(self.form.answer(counts).astype(np.int64), self.scale, source)
 
     def expected_error(self) -> ExpectedError:
         return ExpectedError(self.scale, self.form.unit / self.divisor, self.of, self.noise.law)
@@ -101,7 +99,7 @@ class IndependentNoise(Mechanism):
 
     def words(self) -> str:
         unit = self.form.unit / self.divisor
-        return f"Each number gets {self.noise.described(self.scale, unit)}, in whole multiples of {rounded(unit)}."
+        return f"Each number gets {self.noise.words(self.scale, unit)}, in whole multiples of {rounded(unit)}."
 
 
 class Laplace(IndependentNoise):

@@ -306,9 +306,8 @@ class WeightedOffsets(Mechanism):
 
     def expected_error(self) -> ScaledError:
         error = MeanError(self.sum_scale, self.weights_scale, self.width)
-        return ScaledError(
-            error, self.form.values.unit * self.form.weights.unit, "the mean times the sum of the weights"
-        )
+        divisor, factor = "sum of the weights", self.form.values.unit * self.form.weights.unit
+        return ScaledError(error, factor, f"the mean times the {divisor}", divisor)
 
     def error_of(self, noisy: npt.NDArray[np.int64]) -> ScaledError:
         """Give the error of a mean that was released, at its own sum of weights and offset."""

@@ -6,8 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from blowfish_privacy.noise.gaussian import discrete_gaussian, gaussian_quantile, gaussian_variance
-from blowfish_privacy.noise.laplace import discrete_laplace, quantile, variance
+from blowfish_privacy.noise.gaussian import (
+    checked_variance,
+    discrete_gaussian,
+    gaussian_quantile,
+    gaussian_variance,
+)
+from blowfish_privacy.noise.laplace import checked_scale, discrete_laplace, quantile, variance
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import Number
 
@@ -25,7 +30,9 @@ class Law:
     """How far from zero a draw is at most, with a probability."""
     draw: Callable[..., Integers]
     """Draws noise of a scale: so many numbers, from a source of bits."""
+    check: Callable[[object], Fraction]
+    """Refuses a scale that cannot be drawn from."""
 
 
-DISCRETE_LAPLACE = Law("discrete Laplace", variance, quantile, discrete_laplace)
-DISCRETE_GAUSSIAN = Law("discrete Gaussian", gaussian_variance, gaussian_quantile, discrete_gaussian)
+DISCRETE_LAPLACE = Law("discrete Laplace", variance, quantile, discrete_laplace, checked_scale)
+DISCRETE_GAUSSIAN = Law("discrete Gaussian", gaussian_variance, gaussian_quantile, discrete_gaussian, checked_variance)

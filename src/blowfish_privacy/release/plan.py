@@ -17,11 +17,18 @@ from blowfish_privacy.aggregates.aggregates import AttributeSets
 from blowfish_privacy.domain import Box, Cell, Domain, HierarchyLevel, quoted
 from blowfish_privacy.errors import BlowfishError, DataError, QueryError, RefusalError, UnconfirmedServerError
 from blowfish_privacy.known_facts.facts import crosses
-from blowfish_privacy.mechanisms import Error, GridFamily, Mechanism, OrderedFamily, Synopsis, TooFewError, candidates
+from blowfish_privacy.mechanisms import (
+    Error,
+    GridFamily,
+    Mechanism,
+    OrderedFamily,
+    Synopsis,
+    TooFewError,
+    candidates,
+    intervals,
+)
 from blowfish_privacy.mechanisms.clusters import centres as clusters
 from blowfish_privacy.mechanisms.error import MeanError, shown
-from blowfish_privacy.mechanisms.grid import rectangle_intervals as grids
-from blowfish_privacy.mechanisms.ordered import range_intervals as ordered
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, Population
 from blowfish_privacy.privacy.measure import RHO, Measure
@@ -397,10 +404,9 @@ class Plan(Generic[Asks]):
         """
         if self.records is None or not self.amount:
             return {}
-        if isinstance(self.mechanism, GridFamily):
-            return grids.typical_errors(self.mechanism, self.records)
-        return ordered.typical_errors(self.mechanism, self.records) if isinstance(self.mechanism, OrderedFamily) else {}
-
+        if not isinstance(self.mechanism, OrderedFamily | GridFamily):
+            return {}
+        return intervals.typical_errors(self.mechanism, self.records)
     def typical_ratios(self) -> dict[str, float]:
         """Say how much larger clusters' squared distances typically are, on public points; empty but for clusters."""
         if not isinstance(self.mechanism, Synopsis) or not self.records or not self.amount:

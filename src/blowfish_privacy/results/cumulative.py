@@ -14,7 +14,7 @@ from blowfish_privacy.domain import Attribute, Bin, Binned, Domain, Numeric, Spa
 from blowfish_privacy.errors import DomainError, QueryError, RefusalError, brief
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
-from blowfish_privacy.mechanisms.ordered.range_intervals import BootstrapError, RangeIntervals
+from blowfish_privacy.mechanisms.intervals import BootstrapError, RangeIntervals
 from blowfish_privacy.queries import Quantiles, Ranges
 from blowfish_privacy.results.pictures.distribution import (
     Density,
@@ -134,7 +134,7 @@ class CumulativeResult(Result):
     @cached_property
     def cumulative(self) -> Floats:
         """The number of records at or below each value; never decreases, from 0 to the total."""
-        estimate = self._mechanism.ordered_estimate(self.release.noisy, self.release.records, self._totals)
+        estimate = self._mechanism.shown_estimate(self.release.noisy, self.release.records, self._totals)
         return self._of_selected(estimate)
 
     def _of_selected(self, estimate: Floats) -> Floats:
@@ -170,13 +170,13 @@ class CumulativeResult(Result):
         of ranges of about this width, the share ``level`` is to lie within theirs. That is estimated, not guaranteed.
         """
         chosen = self.attribute.subset((low, high))
-        lower, upper = self._intervals.of(np.array([chosen.first]), np.array([chosen.last + 1]), level)
+        lower, upper = self._intervals.of(np.array([[chosen.first, chosen.last + 1]]), level)
         return float(lower[0]), float(upper[0])
 
     def intervals(self, lows: npt.ArrayLike, highs: npt.ArrayLike, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return bounds for many ranges at once: all lower ones, and all upper ones."""
         first, last = self._between(lows, highs)
-        lower, upper = self._intervals.of(first.reshape(-1), last.reshape(-1), level)
+        lower, upper = self._intervals.of(np.stack([first, last], axis=-1).reshape(-1, 2), level)
         return lower.reshape(first.shape), upper.reshape(first.shape)
 
     @cached_property
@@ -231,7 +231,8 @@ class CumulativeResult(Result):
 
     @cached_property
     def _bootstrap(self) -> BootstrapError:
-        return BootstrapError(self._mechanism, np.diff(np.rint(self._cuts).astype(np.int64)), self._totals)
+        counts = np.diff(np.rint(self._cuts).astype(np.int64))
+        return BootstrapError(self._mechanism, counts, self._mechanism.expected_error(), self._totals)
 
     def error_by_width(self, widths: Sequence[int] | None = None) -> dict[int, tuple[float, float]]:
         """Return, for ranges of each width, the estimated root mean squared error and the guaranteed one."""
@@ -293,7 +294,7 @@ class CumulativeResult(Result):
         if not self.release.certificate.amount:
             exactly = self._cuts[last] - self._cuts[first]
             return exactly, exactly
-        return self._intervals.of(first, last, "0.95")
+        return self._intervals.of(np.stack([first, last], axis=1), "0.95")
 
     @property
     def _domain(self) -> Domain:

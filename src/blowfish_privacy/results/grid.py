@@ -14,12 +14,11 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, brief
 from blowfish_privacy.mechanisms import Error, ExpectedError, GridFamily
 from blowfish_privacy.mechanisms.constraints import ConstrainedError, Correction
-from blowfish_privacy.mechanisms.grid.grid_family import GridError, over_all_rectangles
-from blowfish_privacy.mechanisms.grid.rectangle_intervals import (
+from blowfish_privacy.mechanisms.grid.grid_family import GridError, areas, over_all_rectangles
+from blowfish_privacy.mechanisms.intervals import (
     GridBootstrapError,
     KnownParts,
     RectangleIntervals,
-    areas,
     known_bounds,
     whole_cells,
 )
@@ -108,7 +107,7 @@ class GridResult(Result):
         if self._correction is None or not isinstance(raw, GridError):
             return raw
         known = self._correction.taken_away().T.reshape(-1, *self.domain.shape)
-        return replace(raw, mse=max(raw.mse - sum(map(over_all_rectangles, known)), 0.0))
+        return replace(raw, variance=max(raw.mse - sum(map(over_all_rectangles, known)), 0.0))
 
     @property
     def values(self) -> Floats:

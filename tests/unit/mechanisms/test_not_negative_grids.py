@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
 import blowfish_privacy as bp
-from blowfish_privacy.mechanisms import GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
+from blowfish_privacy.mechanisms import GaussianFlow, GaussianGrid, GridFlow, GridHierarchy, intervals
 from blowfish_privacy.mechanisms.constraints import Constraints
-from blowfish_privacy.mechanisms.grid import rectangle_intervals
 from blowfish_privacy.mechanisms.grid.grid_family import (
     cells_of,
     nearest_not_negative,
@@ -197,9 +196,9 @@ def test_exact_grids_stay_as_they_are():
 
 def test_whole_cells_keep_sums():
     cells = np.full((7, 9), 0.3)
-    whole = rectangle_intervals.whole_cells(cells)
+    whole = intervals.whole_cells(cells)
     assert whole.sum() == 19
     assert set(np.unique(whole)) == {0, 1}
-    assert {name: int(made.sum()) for name, made in rectangle_intervals.shapes((5, 8), 100).items()} == dict.fromkeys(
+    assert {name: int(made.sum()) for name, made in intervals.shapes((5, 8), 100).items()} == dict.fromkeys(
         ("even", "falling off", "a peak", "most in one cell"), 100
     )

@@ -318,9 +318,9 @@ def test_blocks_of_a_partition_are_measured_with_all_of_epsilon_and_exact_totals
     counts = np.arange(100)
     noisy = made.measure(counts, SystemSource())
     truth = np.cumsum(counts)
-    for estimate in (made.estimate(noisy, 4950), made.ordered_estimate(noisy, 4950)):
+    for estimate in (made.estimate(noisy, 4950), made.shown_estimate(noisy, 4950)):
         assert estimate[[29, 59, 89, 99]] == pytest.approx(truth[[29, 59, 89, 99]])
-    assert (np.diff(made.ordered_estimate(noisy, 4950)) >= -1e-9).all()
+    assert (np.diff(made.shown_estimate(noisy, 4950)) >= -1e-9).all()
     # No range ever pays for more than one block's noise at each end.
     alone = mechanism(30, None, records=300).expected_error().mse
     assert made.expected_error().mse < 2.5 * alone
@@ -355,7 +355,7 @@ def test_a_mechanism_for_another_policy_does_not_certify():
 def test_tiny_domains_work(size, theta):
     made = mechanism(size, theta)
     counts = np.arange(size) + 1
-    estimate = made.ordered_estimate(made.measure(counts, SystemSource()), int(counts.sum()))
+    estimate = made.shown_estimate(made.measure(counts, SystemSource()), int(counts.sum()))
     assert estimate[-1] == counts.sum()
     if theta == "1/2" or size == 1:
         assert estimate.tolist() == np.cumsum(counts).tolist()

@@ -17,7 +17,7 @@ from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, RefusalError
 from blowfish_privacy.mechanisms import Laplace, Marginals
 from blowfish_privacy.mechanisms.grid.grid_family import random_rectangles
-from blowfish_privacy.mechanisms.grid.rectangle_intervals import KnownParts, known_bounds
+from blowfish_privacy.mechanisms.intervals import KnownParts, known_bounds
 from blowfish_privacy.mechanisms.tables import agreeing as nonnegative_module
 from blowfish_privacy.mechanisms.tables import agreeing as whole_module
 from blowfish_privacy.mechanisms.tables.agreeing import Agreement, fit_two, nonnegative, whole

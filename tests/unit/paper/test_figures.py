@@ -173,7 +173,7 @@ def test_the_paper_is_compared_after_the_same_ordering_step():
     counts = np.arange(40) % 4
     noisy = mechanism.measure(counts, SystemSource())
     raw = np.append(0.0, mechanism.estimate(noisy, int(counts.sum())))
-    ordered = mechanism.ordered_estimate(noisy, int(counts.sum()))
+    ordered = mechanism.shown_estimate(noisy, int(counts.sum()))
     assert np.array_equal(in_order(raw, int(counts.sum())), np.append(0.0, ordered))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
-from blowfish_privacy.mechanisms.ordered.range_intervals import RangeIntervals
+from blowfish_privacy.mechanisms.intervals import RangeIntervals
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.results.pictures.figure import start_figure
 from blowfish_privacy.results.pictures.map import draw_map
@@ -77,13 +77,13 @@ def shares_held(counts, secrets):
     truth, records, source = np.append(0, np.cumsum(counts)), int(counts.sum()), SimulationSource("test")
     dice, held = np.random.default_rng(3), {width: np.zeros(3) for width in WIDTHS}
     for _ in range(30):
-        cuts = np.append(0, mechanism.ordered_estimate(mechanism.measure(counts, source), records))
+        cuts = np.append(0, mechanism.shown_estimate(mechanism.measure(counts, source), records))
         intervals = RangeIntervals(mechanism, cuts, records, None, lambda estimate: estimate)
         for name, (least, most) in WIDTHS.items():
             width = dice.integers(least, most + 1, 100)
             first = dice.integers(0, SIZE - width + 1)
             value, true = cuts[first + width] - cuts[first], truth[first + width] - truth[first]
-            low, high = intervals.of(first, first + width, "0.95")
+            low, high = intervals.of(np.stack([first, first + width], axis=1), "0.95")
             for index, factor in enumerate((1, 0.5, 2)):
                 wrong = (true < value - factor * (value - low)) | (true > value + factor * (high - value))
                 held[name][index] += np.mean(~wrong) / 30

@@ -4,7 +4,7 @@ import pytest
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms.grid.grid_family import areas, between, random_rectangles, rectangles_of, sums_of
-from blowfish_privacy.mechanisms.grid.rectangle_intervals import RectangleIntervals, spread_around
+from blowfish_privacy.mechanisms.intervals import RectangleIntervals, spread_around
 from blowfish_privacy.noise import SimulationSource
 
 SIDE = 24

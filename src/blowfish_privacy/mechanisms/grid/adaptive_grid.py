@@ -337,8 +337,7 @@ class AdaptiveGrid(GridFamily):
     independent_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for scale in self._held:
-            LAPLACE_ROWS.check(scale)
+        LAPLACE_ROWS.check(*self._held)
 
     @property
     def _held(self) -> tuple[Fraction, ...]:
@@ -398,13 +397,13 @@ class AdaptiveGrid(GridFamily):
 
     def measure(self, counts: _Whole, source: BitSource) -> npt.NDArray[Any]:
         sums = self._blocks.sums(counts)
-        look = _drawn(sums.reshape(-1), self.scales.look, source).reshape(sums.shape)
+        look = LAPLACE_ROWS.on(sums.reshape(-1), self.scales.look, source).reshape(sums.shape)
         refined = look >= self.full
-        again = _drawn(sums[~refined], self.scales.again, source)
+        again = LAPLACE_ROWS.on(sums[~refined], self.scales.again, source)
         chosen, cells = self._blocks.to_cells(refined), np.empty_like(counts)
         for part, scale in ((chosen, self.scales.fine), (~chosen, self.scales.coarse)):
-            cells[part] = _drawn(counts[part], scale, source)
-        total = [] if self.total is None else [_drawn(counts.sum().reshape(1), self.total, source)]
+            cells[part] = LAPLACE_ROWS.on(counts[part], scale, source)
+        total = [] if self.total is None else [LAPLACE_ROWS.on(counts.sum().reshape(1), self.total, source)]
         return np.concatenate([look.reshape(-1), again, cells.reshape(-1), *total])
 
     def fits(self, noisy: _Whole) -> bool:
@@ -535,7 +534,3 @@ def _settled(estimate: Floats, given: Constraints) -> Floats:
     settled = settled_from_the_top(estimate, np.where(empty, 0.0, 1.0)).reshape(-1)
     met = given.scaled(settled)
     return (met if given.met(met) else given.not_negative(met)).reshape(estimate.shape)
-
-
-def _drawn(rows: _Whole, scale: Fraction, source: BitSource) -> _Whole:
-    return rows + LAPLACE_ROWS.draw(scale, len(rows), source) if scale and len(rows) else rows

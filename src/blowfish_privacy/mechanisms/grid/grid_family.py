@@ -8,22 +8,26 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import sqrt
-from statistics import NormalDist
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
-from blowfish_privacy.mechanisms.error import bounds_by_size, in_short, normal_errors, sizes_up_to
+from blowfish_privacy.mechanisms.error import (
+    NoiseError,
+    bounds_by_size,
+    normal_errors,
+    normal_width,
+    sizes_up_to,
+)
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.privacy.public_totals import Totals, records_total
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.arrays import Floats, dense
-from blowfish_privacy.support.exact import Number, exact
+from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import Report, task
 
 # One side of a grid of products of hats: its least-squares weights, and what random ranges make of them.
@@ -152,30 +156,22 @@ def _with_leaves(coarse: Floats, root: float) -> Floats:
 # The error of rectangles answered from a noisy grid.
 
 
-@dataclass(frozen=True)
-class GridError:
+@dataclass(frozen=True, repr=False)
+class GridError(NoiseError):
     """The mean squared error of a uniformly random rectangle."""
 
-    mse: float
+    variance: float
     unit: Fraction
     of: str = "a random rectangle"
-    precision: float = 0.0
     distribution: str = "normal, as the sum of many draws"
 
-    def __repr__(self) -> str:
-        return in_short(self)
-
     @property
-    def rmse(self) -> float:
-        """The root of the mean squared error: the typical size of the error."""
-        return sqrt(self.mse)
+    def mse(self) -> float:
+        return self.variance
 
-    def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error of a random rectangle, for a probability of ``level`` under a normal law."""
-        share = exact(level, "the level", error=QueryError)
-        if not 0 < share < 1:
-            raise QueryError("the level must lie between 0 and 1.", hint="write it like 0.95.")
-        return self.rmse * NormalDist().inv_cdf((1 + float(share)) / 2)
+    def bound(self, level: Fraction) -> float:
+        """Bound the error of a random rectangle under a normal law."""
+        return self.rmse * normal_width(level)
 
 
 def over_all_rectangles(errors: npt.NDArray[np.float64]) -> float:
@@ -189,11 +185,13 @@ def over_all_rectangles(errors: npt.NDArray[np.float64]) -> float:
 # Rectangles of a grid: what is in them, how large they are, and random ones.
 
 Corners: TypeAlias = npt.NDArray[np.int64]
-"""Rows of four cut points: top, bottom, left, right."""
+"""Rows of four cut points: top, bottom, left, right; of ranges, rows of two."""
 
 
 def between(sums: Any, corners: Corners) -> Any:
-    """Add up the cells of rectangles, from sums up to each cut point along the last two axes."""
+    """Add up the cells of rectangles or ranges, from sums up to each cut point along the last axes."""
+    if corners.shape[1] == 2:
+        return sums[..., corners[:, 1]] - sums[..., corners[:, 0]]
     top, bottom, left, right = corners.T
     return sums[..., bottom, right] - sums[..., top, right] - sums[..., bottom, left] + sums[..., top, left]
 
@@ -204,8 +202,8 @@ def sums_of(cells: Floats) -> Floats:
 
 
 def areas(corners: Corners) -> npt.NDArray[np.int64]:
-    """Count the cells of rectangles."""
-    return (corners[:, 1] - corners[:, 0]) * (corners[:, 3] - corners[:, 2])
+    """Count the cells of rectangles or ranges."""
+    return np.prod(corners[:, 1::2] - corners[:, ::2], axis=1)
 
 
 def rectangles_of(area: int, shape: tuple[int, ...], many: int, source: BitSource) -> Corners:

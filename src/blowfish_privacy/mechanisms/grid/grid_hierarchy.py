@@ -69,10 +69,7 @@ class ProductFamily(GridFamily):
     proof = "docs/proofs/grid_flow.md"
 
     def __post_init__(self) -> None:
-        for first, second in product(*self.sides):
-            self.noise.check(self._scale(first, second))
-        if self.total:
-            self.noise.check(self.total)
+        self.noise.check(*(self._scale(*two) for two in product(*self.sides)), self.total or Fraction(0))
 
     @property
     @abstractmethod
@@ -179,10 +176,9 @@ class ProductFamily(GridFamily):
         parts: list[npt.NDArray[np.int64]] = []
         for first, second in product(*self.sides):
             answers = hats_of(second, hats_of(first, counts).T).T.reshape(-1)
-            scale = self._scale(first, second)
-            parts.append(answers + self.noise.draw(scale, len(answers), source) if scale else answers)
+            parts.append(self.noise.on(answers, self._scale(first, second), source))
         if self.total:
-            parts.append(counts.sum().reshape(1) + self.noise.draw(self.total, 1, source))
+            parts.append(self.noise.on(counts.sum().reshape(1), self.total, source))
         return np.concatenate(parts)
 
     def estimate(self, noisy: npt.NDArray[np.int64]) -> Floats:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from heapq import heappush, heapreplace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.errors import RefusalError, brief
+from blowfish_privacy.errors import QueryError, RefusalError, brief
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
-from blowfish_privacy.mechanisms.error import sizes_up_to
+from blowfish_privacy.mechanisms.error import NoiseError, bounds_by_size, sizes_up_to
 from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.mechanisms.ordered.segment import EXACT_SIZE, RangeError, check_size
-from blowfish_privacy.noise import BitSource
+from blowfish_privacy.mechanisms.ordered.segment import EXACT_SIZE, check_size
+from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS, RowNoise
+from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query
@@ -87,11 +91,116 @@ def _nearest(values: Floats) -> Floats:
     return np.minimum.accumulate(best[::-1])[::-1]
 
 
+# The error of ranges answered from a cumulative estimate: of a random one, and by width.
+
+_RANGES = 40_000
+_RANGE_DRAWS = 20
+_QUICK_SIZE = 1_000
+_QUICK_WORK = 600_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RangeError(NoiseError):
+    """The error of the linear step over ranges S_b - S_a between cut points 0 <= a < b <= size.
+
+    With C the covariance of the cumulative estimate (zero at cut point 0) and K cut points, the mean squared error of a
+    uniformly random range is (K tr C - 1'C1) / (K (K - 1) / 2).
+    """
+
+    estimate: OrderedFamily
+    of: str = "a random range"
+    unit: Fraction = Fraction(1)
+
+    @property
+    def distribution(self) -> str:
+        """How its spread was estimated."""
+        return f"a sum of {self.estimate.noise.law.name} draws, simulated"
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return self.estimate.size
+
+    @cached_property
+    def _moments(self) -> tuple[float, float, float]:
+        return self.estimate.moments()
+
+    @property
+    def mse(self) -> float:
+        trace, together, _ = self._moments
+        return ((self.size + 1) * trace - together) / (self.size * (self.size + 1) / 2)
+
+    @property
+    def precision(self) -> float:
+        return self._moments[2]
+
+    def bound(self, level: Fraction) -> float:
+        """Bound the error of a random range, from simulated noise."""
+        return float(np.quantile(np.abs(self._sampled[1]), float(level))) if self.mse else 0.0
+
+    def within_by_size(self, level: Number = "0.95") -> dict[str, float]:
+        """Bound the errors of random ranges of several classes of widths with probability ``level``."""
+        widths, errors = self._sampled
+        return bounds_by_size(widths / self.size, errors, level, "values") if self.mse else {}
+
+    def by_width(self, widths: Sequence[int]) -> Floats:
+        """Return the root mean squared error of ranges of each width, averaged over their positions."""
+        for width in widths:
+            if type(width) is not int or not 1 <= width <= self.size:
+                raise QueryError(f"a range is 1 to {self.size:,} positions wide, got {width}.")
+        if self.estimate.exact:
+            spread = self.covariance()
+            diagonal = np.diag(spread)
+            apart = (diagonal[w:] + diagonal[: len(diagonal) - w] - 2 * np.diag(spread, w) for w in widths)
+            return np.sqrt([max(float(np.mean(squares)), 0.0) for squares in apart])
+        return self._simulated_by_width(widths, self._draws)
+
+    def sketched(self, widths: Sequence[int]) -> Floats:
+        """Return the same for a picture: quickly, from simulated noise beyond a thousand positions."""
+        if self.size <= _QUICK_SIZE:
+            return self.by_width(widths)
+        return self._simulated_by_width(widths, max(3, min(_RANGE_DRAWS, _QUICK_WORK // self.size)))
+
+    @property
+    def _draws(self) -> int:
+        return _RANGE_DRAWS if self.size < 200_000 else 3
+
+    def _simulated_by_width(self, widths: Sequence[int], draws: int) -> Floats:
+        source = SimulationSource("widths")
+        drawn = [self.simulated(source) for _ in range(draws)]
+        return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in drawn]) for w in widths])
+
+    def covariance(self) -> Floats:
+        """Return the covariance of S at all cut points, from 0 to size."""
+        return np.pad(self.estimate.covariance(), ((1, 0), (1, 0)))
+
+    def simulated(self, source: BitSource) -> Floats:
+        """Draw the noise once and return the error of S at all cut points."""
+        return np.concatenate([[0.0], self.estimate.simulated_error(source)])
+
+    @cached_property
+    def _sampled(self) -> tuple[Floats, Floats]:
+        """Widths and errors of random ranges, with fresh noise for each batch."""
+        # Small domains need many draws of the noise, large ones average within each.
+        draws = min(1_500, max(200_000 // self.size, self._draws))
+        # Fixed bits, so that everyone computes the same error for the same noise scales.
+        source = SimulationSource("ranges")
+        drawn, words = list[npt.NDArray[Any]](), list[npt.NDArray[Any]]()
+        for _ in range(draws):
+            drawn.append(self.estimate.drawn(source))
+            words.append(source.words(2 * (_RANGES // draws)))
+        starts, ends = np.swapaxes(np.stack(words).reshape(draws, 2, -1) % (self.size + 1), 0, 1)
+        errors = np.pad(self.estimate.errors(np.stack(drawn)), ((0, 0), (1, 0)))
+        rows, kept = np.arange(draws)[:, None], starts != ends
+        return np.abs(starts.astype(np.float64) - ends)[kept], (errors[rows, starts] - errors[rows, ends])[kept]
+
+
 class OrderedFamily(Mechanism):
     """A mechanism whose noisy rows give a linear estimate of the number of records at or below every value."""
 
     form: CumulativeForm
     gives = ("cumulative",)
+    noise: ClassVar[RowNoise] = LAPLACE_ROWS
 
     @property
     def size(self) -> int:
@@ -147,7 +256,7 @@ class OrderedFamily(Mechanism):
         met[ends] = linear[ends]
         return met
 
-    def ordered_estimate(
+    def shown_estimate(
         self,
         noisy: npt.NDArray[np.int64],
         records: int | None,

@@ -15,7 +15,8 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace, variance
+from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
@@ -189,9 +190,7 @@ class OrderedHierarchical(OrderedFamily):
     proof = "docs/proofs/ordered_hierarchical.md"
 
     def __post_init__(self) -> None:
-        for scale in (self.prefix_scale, self.node_scale):
-            if scale:
-                checked_scale(scale)
+        LAPLACE_ROWS.check(self.prefix_scale, self.node_scale)
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -232,12 +231,8 @@ class OrderedHierarchical(OrderedFamily):
         if int(counts.sum()) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
         prefixes, nodes = self.tree.answer(counts)
-        rows = [(prefixes, self.prefix_scale), *((level, self.node_scale) for level in nodes)]
-        noisy = [
-            answers + discrete_laplace(scale, len(answers), source=source) if scale and len(answers) else answers
-            for answers, scale in rows
-        ]
-        return np.concatenate(noisy)
+        noisy = LAPLACE_ROWS.on(prefixes, self.prefix_scale, source)
+        return np.concatenate([noisy, *(LAPLACE_ROWS.on(level, self.node_scale, source) for level in nodes)])
 
     def estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
         sums = self.tree.cumulative(noisy).astype(np.float64)
@@ -249,7 +244,7 @@ class OrderedHierarchical(OrderedFamily):
 
     @cached_property
     def _variances(self) -> tuple[float, float]:
-        return tuple(variance(scale) if scale else 0.0 for scale in (self.prefix_scale, self.node_scale))  # type: ignore[return-value]
+        return LAPLACE_ROWS.variance(self.prefix_scale), LAPLACE_ROWS.variance(self.node_scale)
 
     def moments(self) -> tuple[float, float, float]:
         trace = together = 0.0

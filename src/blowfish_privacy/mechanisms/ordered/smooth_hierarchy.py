@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,7 +31,6 @@ from blowfish_privacy.mechanisms.ordered.ordered_family import (
     ordered_form,
 )
 from blowfish_privacy.mechanisms.ordered.segment import (
-    RangeError,
     Segment,
     Stretch,
     level_from_document,
@@ -68,8 +66,7 @@ class LevelFamily(OrderedFamily):
     """Whether it is of use only where the number of records is public."""
 
     def __post_init__(self) -> None:
-        for level in (level for segment in self.segments for level in segment.levels):
-            level.noise.check(level.scale)
+        self.noise.check(*(level.scale for segment in self.segments for level in segment.levels))
 
     @classmethod
     @abstractmethod
@@ -184,10 +181,6 @@ class LevelFamily(OrderedFamily):
     @property
     def exact(self) -> bool:
         return super().exact and all(segment.exact for segment in self.segments)
-
-    @cached_property
-    def _error(self) -> RangeError:
-        return RangeError(self, distribution=f"a sum of {self.noise.law.name} draws, simulated")
 
     def simulated_error(self, source: BitSource) -> Floats:
         return np.concatenate([segment.simulated_error(source) for segment in self.segments])
