@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from blowfish_privacy.errors import QueryError, RefusalError, brief, nearest
 from blowfish_privacy.mechanisms.error import Error, ExpectedError
-from blowfish_privacy.mechanisms.mechanism import GIVING, Mechanism, TooFewError
+from blowfish_privacy.mechanisms.mechanism import REGISTRY, Mechanism, TooFewError
 from blowfish_privacy.queries import Query
 from blowfish_privacy.support.on_demand import attributes_of
 
@@ -37,7 +37,8 @@ MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
 
 def considered(answer: str) -> list[type[Mechanism]]:
     """Return our mechanisms that give one kind of answer, and all that other projects define."""
-    return [MECHANISMS[name] for name in (*GIVING.get(answer, ()), *Mechanism.kinds.foreign)]
+    ours = [name for name, listed in REGISTRY.items() if answer in listed.answers]
+    return [MECHANISMS[name] for name in (*ours, *Mechanism.kinds.foreign)]
 
 
 def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
@@ -51,26 +52,17 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
     return fitting
 
 
-__getattr__ = attributes_of(
-    __name__,
-    {
-        "clusters.lloyd": ["NoisyLloyd"],
-        "clusters.soft_grid": ["CountedGrid", "SoftGrid"],
-        "clusters.soft_mesh": ["SoftMesh"],
-        "clusters.synopsis": ["Points", "Synopsis"],
-        "grid.adaptive_grid": ["AdaptiveGrid"],
-        "grid.grid_family": ["GridFamily"],
-        "grid.grid_flow": ["FlowFamily", "GaussianFlow", "GridFlow"],
-        "grid.grid_hierarchy": ["GaussianGrid", "GridHierarchy", "ProductFamily"],
-        "independent": ["Gaussian", "Laplace"],
-        "means": ["MeanOffsets", "WeightedOffsets"],
-        "ordered.ordered_family": ["OrderedFamily"],
-        "ordered.ordered_hierarchical": ["OrderedHierarchical"],
-        "ordered.smooth_hierarchy": ["GaussianHierarchy", "GaussianOrdered", "Ordered", "SmoothHierarchy"],
-        "synthetic.synthetic": ["GaussianSynthetic", "LaplaceSynthetic", "SyntheticMechanism"],
-        "tables.marginals": ["GaussianMarginals", "Marginals"],
-    },
-)
+_homes = {
+    "clusters.synopsis": ["Points", "Synopsis"],
+    "grid.grid_family": ["GridFamily"],
+    "grid.grid_flow": ["FlowFamily"],
+    "grid.grid_hierarchy": ["ProductFamily"],
+    "ordered.ordered_family": ["OrderedFamily"],
+    "synthetic.synthetic": ["SyntheticMechanism"],
+}
+for _listed in REGISTRY.values():
+    _homes.setdefault(_listed.module, []).append(_listed.kind)
+__getattr__ = attributes_of(__name__, _homes)
 
 __all__ = [
     "MECHANISMS",

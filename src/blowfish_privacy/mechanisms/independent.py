@@ -20,6 +20,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.queries import LinearForm, Query
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
 
 
@@ -80,7 +81,7 @@ class IndependentNoise(Mechanism):
         """Return the loss on a change, which is not in units; where nothing needs noise, nothing is lost."""
         return self.noise.lost(change / self.form.unit**self.noise.power, self.scale) if self.scale else Fraction(0)
 
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="count in larger units.")

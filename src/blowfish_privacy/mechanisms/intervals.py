@@ -434,13 +434,19 @@ def shapes(shape: tuple[int, ...], records: int) -> dict[str, Integers]:
             corner, 0.9, 0.1 / max(corner.size - 1, 1)
         ),
     }
-    return {name: whole_cells(density / density.sum() * records) for name, density in densities.items()}
+    # The order of operations decides how halves are rounded.
+    if len(shape) == 1:
+        return {name: _steps(np.cumsum(each) / each.sum() * records) for name, each in densities.items()}
+    return {name: whole_cells(each / each.sum() * records) for name, each in densities.items()}
 
 
 def whole_cells(cells: Floats) -> Integers:
     """Round counts that are not negative so that sums row by row stay within half a record of what they were."""
-    ends = np.rint(np.cumsum(cells)).astype(np.int64)
-    return np.diff(ends, prepend=0).reshape(cells.shape)
+    return _steps(np.cumsum(cells)).reshape(cells.shape)
+
+
+def _steps(ends: Floats) -> Integers:
+    return np.diff(np.rint(ends).astype(np.int64), prepend=0)
 
 
 def typical_errors(mechanism: Family, records: int) -> dict[str, float]:

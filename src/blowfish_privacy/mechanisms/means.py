@@ -14,7 +14,8 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError, brief
 from blowfish_privacy.mechanisms.error import MeanError, ScaledError, no_mean
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
-from blowfish_privacy.noise import BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import PRESENCE, Loss, PairClass
@@ -22,7 +23,8 @@ from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity_by_cla
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.linear import SumForm
 from blowfish_privacy.queries.weights import WeightedValues
-from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.arrays import Integers
+from blowfish_privacy.support.exact import rounded
 
 _SUM_SHARE = Fraction(591, 1000)
 """Least error of a mean that may lie anywhere in the range: share^3 is to (1 - share)^3 as 1/4 to 1/12."""
@@ -53,9 +55,7 @@ class MeanOffsets(Mechanism):
     proof = "docs/proofs/mean_offsets.md"
 
     def __post_init__(self) -> None:
-        for scale in (self.sum_scale, self.count_scale):
-            if scale:
-                checked_scale(scale)
+        LAPLACE_ROWS.check(self.sum_scale, self.count_scale)
 
     @classmethod
     def answers(cls, query: Query) -> bool:
@@ -71,7 +71,7 @@ class MeanOffsets(Mechanism):
         moved = max(_moves(form, policy).values(), default=Fraction(0))
         if policy.size != "unknown":
             return cls(form, 2 * moved / epsilon, None)
-        width, amount = _width(form), epsilon / policy.rows_per_person
+        width, amount = form.domain.size - 1, epsilon / policy.rows_per_person
         check_secret_size(policy, max(width, 1))
         if not width:
             # There is one value only, and nothing to learn from offsets that are all 0.
@@ -104,7 +104,7 @@ class MeanOffsets(Mechanism):
     @property
     def width(self) -> int:
         """The width of the range in steps: twice the largest offset."""
-        return _width(self.form)
+        return self.form.domain.size - 1
 
     @property
     def step(self) -> Fraction:
@@ -122,28 +122,27 @@ class MeanOffsets(Mechanism):
         of_sum = abs(2 * x[0] - self.width) / self.sum_scale if self.sum_scale else Fraction(0)
         return of_sum + (1 / self.count_scale if self.count_scale else 0)
 
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         records = int(counts.sum())
         if records * max(self.width, 1) >= LARGEST_ANSWER:
             raise DataError("the sum may be too large for 64-bit arithmetic.", hint="count in larger units.")
         offsets = 2 * np.arange(self.width + 1, dtype=np.int64) - self.width
-        answers = np.array([int(counts.reshape(-1) @ offsets), records], dtype=np.int64)
-        for row, scale in enumerate((self.sum_scale, self.count_scale)):
-            answers[row : row + 1] += discrete_laplace(scale, 1, source=source) if scale else 0
-        return answers
+        of_sum, of_count = np.array([[counts.reshape(-1) @ offsets], [records]], dtype=np.int64)
+        noisy = LAPLACE_ROWS.on(of_sum, self.sum_scale, source)
+        return np.append(noisy, LAPLACE_ROWS.on(of_count, self.count_scale, source))
 
-    def mean(self, noisy: npt.NDArray[np.int64]) -> float:
+    def mean(self, noisy: Integers) -> float:
         """Divide the sum by the count, which is taken to be 1 at least; the mean lies in the range."""
         steps = min(max(self.width / 2 + self._offset(noisy), 0), self.width)
         return float(self.form.attribute.lowest) + steps * float(self.step)
 
-    def _offset(self, noisy: npt.NDArray[np.int64]) -> float:
+    def _offset(self, noisy: Integers) -> float:
         return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
 
     def expected_error(self) -> MeanError:
         return MeanError(self.sum_scale, self.count_scale or Fraction(0), self.width, step=self.step)
 
-    def error_of(self, noisy: npt.NDArray[np.int64]) -> MeanError:
+    def error_of(self, noisy: Integers) -> MeanError:
         """Give the error of a mean that was released, at its own count and offset."""
         offset = min(abs(self._offset(noisy)), self.width / 2)
         count, count_scale = max(int(noisy[1]), 1), self.count_scale or Fraction(0)
@@ -171,16 +170,15 @@ class MeanOffsets(Mechanism):
         return f"{of_sum}, the number of records of scale {rounded(self.count_scale)}; the mean is their quotient."
 
     def to_document(self) -> dict[str, Any]:
-        count = {"scale": str(self.count_scale)} if self.count_scale is not None else None
-        return {"name": self.name, "sum": {"scale": str(self.sum_scale)}, "count": count}
+        count = None if self.count_scale is None else LAPLACE_ROWS.to_document(self.count_scale)
+        return {"name": self.name, "sum": LAPLACE_ROWS.to_document(self.sum_scale), "count": count}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         if (written["count"] is None) != (policy.size != "unknown"):
             raise SpecError("the document is damaged: the count has noise exactly where it is secret.")
-        parts = [written["sum"], *([] if written["count"] is None else [written["count"]])]
-        of_sum, *of_count = (exact(part["scale"], "a noise scale", error=SpecError) for part in parts)
-        return cls(_bound(query, policy), of_sum, of_count[0] if of_count else None)
+        of_sum, count = LAPLACE_ROWS.from_document(written["sum"]), written["count"]
+        return cls(_bound(query, policy), of_sum, None if count is None else LAPLACE_ROWS.from_document(count))
 
 
 def _bound(query: Query, policy: Policy) -> SumForm:
@@ -188,10 +186,6 @@ def _bound(query: Query, policy: Policy) -> SumForm:
     if not query.divided or not isinstance(form, SumForm):
         raise RefusalError(f"this mechanism answers means, not {brief(query)}.")
     return form
-
-
-def _width(form: SumForm) -> int:
-    return form.domain.size - 1
 
 
 def _moves(form: SumForm, policy: Policy) -> dict[PairClass, Fraction]:
@@ -231,9 +225,7 @@ class WeightedOffsets(Mechanism):
     proof = "docs/proofs/weights.md"
 
     def __post_init__(self) -> None:
-        for scale in (self.sum_scale, self.weights_scale):
-            if scale:
-                checked_scale(scale)
+        LAPLACE_ROWS.check(self.sum_scale, self.weights_scale)
 
     @classmethod
     def answers(cls, query: Query) -> bool:
@@ -286,22 +278,21 @@ class WeightedOffsets(Mechanism):
     def presence(self, x: Cell) -> Fraction:
         return _divided(self.form, self.sum_scale, self.weights_scale).weight(x)
 
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
             raise DataError("the sums may be too large for 64-bit arithmetic.", hint="declare larger steps.")
-        answers = _rows(self.form).answer(counts).astype(np.int64)
-        for row, scale in enumerate((self.sum_scale, self.weights_scale)):
-            answers[row : row + 1] += discrete_laplace(scale, 1, source=source) if scale else 0
-        return answers
+        of_sum, of_weights = np.split(_rows(self.form).answer(counts).astype(np.int64), 2)
+        noisy = LAPLACE_ROWS.on(of_sum, self.sum_scale, source)
+        return np.append(noisy, LAPLACE_ROWS.on(of_weights, self.weights_scale, source))
 
-    def mean(self, noisy: npt.NDArray[np.int64]) -> float:
+    def mean(self, noisy: Integers) -> float:
         """Divide the sum by the sum of the weights, taken to be one unit at least; the mean lies in the range."""
         low, unit = self.form.values[0], float(self.form.values.unit)
         middle = low + self.width / 2
         return min(max(middle + self._offset(noisy), low), low + self.width) * unit
 
-    def _offset(self, noisy: npt.NDArray[np.int64]) -> float:
+    def _offset(self, noisy: Integers) -> float:
         return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
 
     def expected_error(self) -> ScaledError:
@@ -309,7 +300,7 @@ class WeightedOffsets(Mechanism):
         divisor, factor = "sum of the weights", self.form.values.unit * self.form.weights.unit
         return ScaledError(error, factor, f"the mean times the {divisor}", divisor)
 
-    def error_of(self, noisy: npt.NDArray[np.int64]) -> ScaledError:
+    def error_of(self, noisy: Integers) -> ScaledError:
         """Give the error of a mean that was released, at its own sum of weights and offset."""
         offset = min(abs(self._offset(noisy)), self.width / 2)
         # Exact weights that add up to nothing leave the mean open.
@@ -340,13 +331,13 @@ class WeightedOffsets(Mechanism):
     def to_document(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "sum": {"scale": str(self.sum_scale)},
-            "weights": {"scale": str(self.weights_scale)},
+            "sum": LAPLACE_ROWS.to_document(self.sum_scale),
+            "weights": LAPLACE_ROWS.to_document(self.weights_scale),
         }
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        scales = [exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sum", "weights")]
+        scales = (LAPLACE_ROWS.from_document(written[part]) for part in ("sum", "weights"))
         return cls(_weighted(query, policy), *scales)
 
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, AttributeSets
@@ -28,46 +27,47 @@ from blowfish_privacy.privacy.measure import EPSILON, Measure
 from blowfish_privacy.privacy.sensitivity import Sensitivity
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import LARGEST_ANSWER
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import Number, rounded_up
 from blowfish_privacy.support.file_forms import enter
 from blowfish_privacy.support.on_demand import KindsOnDemand
 from blowfish_privacy.support.progress import task
 
-# Where the mechanisms of this package are defined: they are imported when one of them is asked for.
 
-ALIKE = {"gaussian": "independent", "laplace": "independent"}
-GIVING = {
-    "clusters": {
-        "counted-grid": "clusters.soft_grid",
-        "lloyd": "clusters.lloyd",
-        "soft-grid": "clusters.soft_grid",
-        "soft-mesh": "clusters.soft_mesh",
-    },
-    "grid": {
-        **ALIKE,
-        "adaptive-grid": "grid.adaptive_grid",
-        "gaussian-flow": "grid.grid_flow",
-        "gaussian-grid": "grid.grid_hierarchy",
-        "grid-flow": "grid.grid_flow",
-        "grid-hierarchy": "grid.grid_hierarchy",
-    },
-    "numbers": {**ALIKE, "mean-offsets": "means", "weighted-offsets": "means"},
-    "cumulative": {
-        **ALIKE,
-        "gaussian-hierarchy": "ordered.smooth_hierarchy",
-        "gaussian-ordered": "ordered.smooth_hierarchy",
-        "smooth-hierarchy": "ordered.smooth_hierarchy",
-        "ordered": "ordered.smooth_hierarchy",
-        "ordered-hierarchical": "ordered.ordered_hierarchical",
-    },
-    "records": {"synthetic": "synthetic.synthetic", "synthetic-laplace": "synthetic.synthetic"},
-    "tables": {
-        "gaussian-marginals": "tables.marginals",
-        "marginals": "tables.marginals",
-    },
+class Listed(NamedTuple):
+    """Where a mechanism of this package is defined, and the kinds of answers that it gives."""
+
+    module: str
+    kind: str
+    answers: tuple[str, ...]
+
+
+_INDEPENDENT = ("numbers", "cumulative", "grid")
+REGISTRY = {
+    "counted-grid": Listed("clusters.soft_grid", "CountedGrid", ("clusters",)),
+    "lloyd": Listed("clusters.lloyd", "NoisyLloyd", ("clusters",)),
+    "soft-grid": Listed("clusters.soft_grid", "SoftGrid", ("clusters",)),
+    "soft-mesh": Listed("clusters.soft_mesh", "SoftMesh", ("clusters",)),
+    "gaussian": Listed("independent", "Gaussian", _INDEPENDENT),
+    "laplace": Listed("independent", "Laplace", _INDEPENDENT),
+    "adaptive-grid": Listed("grid.adaptive_grid", "AdaptiveGrid", ("grid",)),
+    "gaussian-flow": Listed("grid.grid_flow", "GaussianFlow", ("grid",)),
+    "gaussian-grid": Listed("grid.grid_hierarchy", "GaussianGrid", ("grid",)),
+    "grid-flow": Listed("grid.grid_flow", "GridFlow", ("grid",)),
+    "grid-hierarchy": Listed("grid.grid_hierarchy", "GridHierarchy", ("grid",)),
+    "mean-offsets": Listed("means", "MeanOffsets", ("numbers",)),
+    "weighted-offsets": Listed("means", "WeightedOffsets", ("numbers",)),
+    "gaussian-hierarchy": Listed("ordered.smooth_hierarchy", "GaussianHierarchy", ("cumulative",)),
+    "gaussian-ordered": Listed("ordered.smooth_hierarchy", "GaussianOrdered", ("cumulative",)),
+    "smooth-hierarchy": Listed("ordered.smooth_hierarchy", "SmoothHierarchy", ("cumulative",)),
+    "ordered": Listed("ordered.smooth_hierarchy", "Ordered", ("cumulative",)),
+    "ordered-hierarchical": Listed("ordered.ordered_hierarchical", "OrderedHierarchical", ("cumulative",)),
+    "synthetic": Listed("synthetic.synthetic", "GaussianSynthetic", ("records",)),
+    "synthetic-laplace": Listed("synthetic.synthetic", "LaplaceSynthetic", ("records",)),
+    "gaussian-marginals": Listed("tables.marginals", "GaussianMarginals", ("tables",)),
+    "marginals": Listed("tables.marginals", "Marginals", ("tables",)),
 }
-"""The modules of the mechanisms that give each kind of answer, by name; among equals the first is chosen."""
-HOMES = {name: module for giving in GIVING.values() for name, module in giving.items()}
+"""The mechanisms of this package by name, imported when they are asked for; among equals the first is chosen."""
 
 
 NO_NOISE = "this answer depends on secrets and has no noise: it certifies nothing."
@@ -88,22 +88,24 @@ class Mechanism(ABC):
     """A way to answer a query with noise."""
 
     name: ClassVar[str]
-    """How it is asked for: ``session.plan(query, epsilon=.., mechanism=name)``."""
+    """What selects it: ``session.plan(query, epsilon=.., mechanism=name)``."""
     proof: ClassVar[str]
     """The page with its proof."""
     gives: ClassVar[tuple[str, ...]]
     """The kinds of answers it gives, as queries name them."""
     preferred_for: ClassVar[tuple[str, ...] | None] = None
     """The kinds for which it is considered when no mechanism is named; None means all of them."""
-    kinds: ClassVar[KindsOnDemand[type[Mechanism]]] = KindsOnDemand("blowfish_privacy.mechanisms", HOMES)
+    kinds: ClassVar[KindsOnDemand[type[Mechanism]]] = KindsOnDemand(
+        "blowfish_privacy.mechanisms", {name: listed.module for name, listed in REGISTRY.items()}
+    )
     """Every mechanism defined anywhere, by name."""
     counted_in: ClassVar[Measure] = EPSILON
     """How its loss is counted."""
     independent_rows: ClassVar[bool] = True
     """Whether the release is exact rows plus independent noise on each."""
     stands_in_for: ClassVar[str] = ""
-    """The mechanism in whose place it is taken where it suits: its error is typically smaller, although less of it is
-    guaranteed. Who asks for an error asks for one that is guaranteed, and does not get it."""
+    """The mechanism in whose place it is taken where it suits: its error is typically smaller, but the error that it
+    guarantees is larger. A plan for a stated error does not use it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Register a mechanism under its name."""
@@ -118,25 +120,25 @@ class Mechanism(ABC):
 
     @classmethod
     def default_for(cls, query: Query) -> bool:
-        """Say whether it is considered when no mechanism is named; the most accurate of several is chosen."""
+        """Say whether it is considered when no mechanism is named; the most accurate one is chosen."""
         return cls.answers(query) and (cls.preferred_for is None or query.answer in cls.preferred_for)
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *args: Any, **public: Any) -> bool:
-        """Say whether it should be considered for a query it answers, when no mechanism is named; as ``calibrated``."""
+        """Say whether it should be considered for a query that it answers; called as ``calibrated``."""
         return True
 
     @classmethod
     @abstractmethod
     def calibrated(cls, query: Query, policy: Policy, *args: Any, **public: Any) -> Self:
-        """Choose noise scales from public information only, so that the certificate is exactly what it may lose.
+        """Choose noise scales from public information only, so that the certificate is exactly the amount given.
 
-        That is ``epsilon``, or ``rho`` if that is its measure; beside it ``records``, the public number of records.
+        That is ``epsilon``, or ``rho`` if that is its measure; ``records`` is the public number of records.
         """
 
     @abstractmethod
     def certify(self, policy: Policy) -> Certificate:
-        """Derive the privacy loss from the scales held; never repeat what was asked for."""
+        """Derive the privacy loss from the scales held; never repeat the request."""
 
     def certified(self, policy: Policy, loss: Loss, sensitivity: Sensitivity, *scales: Fraction) -> Certificate:
         """Build the certificate that :meth:`certify` returns."""
@@ -160,15 +162,15 @@ class Mechanism(ABC):
         raise PolicyError(f"{self.name} needs a public number of records: nobody comes or goes.")
 
     @abstractmethod
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         """Turn exact counts into noisy answers: whole numbers of units."""
 
     def tables(self, query: Query) -> AttributeSets:
-        """Return the sets of attributes whose counts it asks for, each of which must fit in memory; by default, one."""
+        """Return the sets of attributes whose counts it reads, each of which must fit in memory; by default, one."""
         return [query.attributes]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
-        """Ask for the aggregates needed, all under one charge, and perturb them; by default, counts of all cells."""
+        """Read the aggregates needed, all under one charge, and perturb them; by default, counts of all cells."""
         (counts,) = aggregates.counts()
         with task("Drawing noise"):
             return self.measure(counts, source)
@@ -182,7 +184,7 @@ class Mechanism(ABC):
         """Draw the same answers one piece after the other, for more of them than can be held; by default, at once."""
         yield self.draw(aggregates, source)
 
-    def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
+    def fits(self, noisy: Integers) -> bool:
         """Say whether a document's values can be what :meth:`draw` returned."""
         return len(noisy) == self.rows
 
@@ -193,7 +195,7 @@ class Mechanism(ABC):
 
     @property
     def notices(self) -> list[str]:
-        """The drawbacks of this choice that a user has to know about."""
+        """The drawbacks of this choice that users must know."""
         return []
 
     def notices_for(self, records: str, be: str = "will be") -> list[str]:
@@ -201,7 +203,7 @@ class Mechanism(ABC):
         return self.notices
 
     def for_free(self) -> str:
-        """Say what the release gives at no extra cost, worded to follow what was asked for."""
+        """Say what the release gives at no extra cost, worded to follow the query."""
         return ""
 
     @property

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import PolicyError
+from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
@@ -25,7 +23,8 @@ from blowfish_privacy.privacy.sensitivity import (
     sensitivity_of,
 )
 from blowfish_privacy.queries import LinearForm
-from blowfish_privacy.support.exact import about, rounded
+from blowfish_privacy.support.arrays import Integers
+from blowfish_privacy.support.exact import about, exact, rounded
 
 
 @dataclass(frozen=True)
@@ -42,16 +41,16 @@ class RowNoise:
     key: str
     """What a document calls the scale."""
 
-    def check(self, *scales: Fraction) -> None:
+    def check(self, *scales: Fraction | None) -> None:
         """Refuse, before anything is charged, scales that cannot be drawn from."""
         for scale in filter(None, scales):
             self.law.check(scale)
 
-    def draw(self, scale: Fraction, size: int | Sequence[int], source: BitSource) -> npt.NDArray[np.int64]:
+    def draw(self, scale: Fraction, size: int | Sequence[int], source: BitSource) -> Integers:
         """Draw noise of a scale that is not 0."""
         return self.law.draw(scale, size, source=source)
 
-    def on(self, rows: npt.NDArray[np.int64], scale: Fraction, source: BitSource) -> npt.NDArray[np.int64]:
+    def on(self, rows: Integers, scale: Fraction | None, source: BitSource) -> Integers:
         """Add noise to exact rows."""
         return rows + self.draw(scale, len(rows), source) if scale and len(rows) else rows
 
@@ -89,6 +88,14 @@ class RowNoise:
         if not scale:
             raise PolicyError(NO_NOISE)
         return Fraction(change) / (self.power * scale)
+
+    def to_document(self, scale: Fraction) -> dict[str, str]:
+        """Write a scale."""
+        return {self.key: str(scale)}
+
+    def from_document(self, written: Mapping[str, Any]) -> Fraction:
+        """Read a scale."""
+        return exact(written[self.key], f"a noise {self.key}", error=SpecError)
 
     def variance(self, scale: Fraction) -> float:
         """Return the variance of the noise."""

@@ -407,6 +407,7 @@ class Plan(Generic[Asks]):
         if not isinstance(self.mechanism, OrderedFamily | GridFamily):
             return {}
         return intervals.typical_errors(self.mechanism, self.records)
+
     def typical_ratios(self) -> dict[str, float]:
         """Say how much larger clusters' squared distances typically are, on public points; empty but for clusters."""
         if not isinstance(self.mechanism, Synopsis) or not self.records or not self.amount:

@@ -105,7 +105,7 @@ def test_the_certificate_adds_the_look_to_the_worse_of_what_may_follow(rows_per_
     look, again, fine, coarse = (1 / scale for scale in made.scales)
     assert made.certify(under).epsilon == Fraction("0.5") == 2 * rows_per_person * (look + fine)
     assert fine == again + coarse
-    for name in LookScales.names():
+    for name in LookScales._fields:
         halved = made.scales._replace(**{name: getattr(made.scales, name) / 2})
         assert replace(made, scales=halved).certify(under).epsilon > Fraction("0.5")
     secret = policy(40, 30, size="unknown", rows_per_person=rows_per_person)

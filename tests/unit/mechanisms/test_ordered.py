@@ -256,7 +256,8 @@ def agrees_with_reference(size, levels):
     right = np.append(design.T @ weight @ observed, 11.0)
     reference = np.linalg.solve(system, right)[:size]
     parts = np.split(observed, np.cumsum([size, *(level.rows(size) for level in levels[1:])])[:-1])
-    assert solver.estimate(parts[0], parts[1:], 11) == pytest.approx(reference, abs=1e-6)
+    estimate = solver.estimates(parts[0][None], [each[None] for each in parts[1:]], np.array([11.0]))[0]
+    assert estimate == pytest.approx(reference, abs=1e-6)
     covariance = np.linalg.inv(system)[:size, :size]
     summing = np.tril(np.ones((size, size)))
     spread = summing @ covariance @ summing.T

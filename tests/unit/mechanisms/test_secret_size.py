@@ -15,6 +15,7 @@ from blowfish_privacy.aggregates import TableAggregates
 from blowfish_privacy.domain import Binned, Numeric
 from blowfish_privacy.mechanisms import CountedGrid, GridHierarchy, MeanOffsets, NoisyLloyd, SmoothHierarchy
 from blowfish_privacy.mechanisms.clusters.synopsis import change, column
+from blowfish_privacy.mechanisms.grid.grid_hierarchy import spaced
 from blowfish_privacy.mechanisms.ordered.level_choice import _levels, _Shape
 from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch
 from blowfish_privacy.noise import SimulationSource
@@ -105,7 +106,7 @@ def test_an_empty_table_has_quantiles_too():
 def test_the_error_of_rectangles_is_that_of_simulated_ones(secrets):
     under = policy((12, 9), secrets)
     mechanism = made(GridHierarchy, bp.RangeGrid("v", "w"), under)
-    coarse = GridHierarchy(mechanism.form, ((1, 4), (1, 3)), Fraction(7), Fraction(3))
+    coarse = GridHierarchy(mechanism.form, (spaced(1, 4), spaced(1, 3)), Fraction(7), Fraction(3))
     for each in (mechanism, coarse):
         source, squares = SimulationSource("a test"), []
         cuts = [(a, b, c, d) for a in range(12) for b in range(a + 1, 13) for c in range(9) for d in range(c + 1, 10)]
@@ -122,9 +123,11 @@ def test_the_error_of_rectangles_is_that_of_simulated_ones(secrets):
 def test_hats_lose_no_more_than_certified_on_grids_of_several_spacings(under, data):
     names = under.domain.names
     assume(len(names) == 2 and all(under.domain[name].ordered for name in names))
-    spacings = tuple((1, data.draw(st.integers(2, 4))) if under.domain[name].size > 2 else (1,) for name in names)
+    levels = tuple(
+        spaced(1, data.draw(st.integers(2, 4))) if under.domain[name].size > 2 else spaced(1) for name in names
+    )
     form = bp.RangeGrid(*names).on(under.domain)
-    mechanism = GridHierarchy(form, spacings, Fraction(3), Fraction(2))
+    mechanism = GridHierarchy(form, levels, Fraction(3), Fraction(2))
     certificate = mechanism.certify(under)
     for x, y in under.graph.edges():
         assert mechanism.loss(x, y) <= certificate.loss.on(class_of(under, x, y))

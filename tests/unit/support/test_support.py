@@ -24,7 +24,7 @@ import blowfish_privacy.mechanisms
 import blowfish_privacy.results
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
-from blowfish_privacy.mechanisms.mechanism import GIVING, HOMES
+from blowfish_privacy.mechanisms.mechanism import REGISTRY
 from blowfish_privacy.results import Result
 from blowfish_privacy.support import arrays
 from blowfish_privacy.support.exact import (
@@ -345,11 +345,12 @@ def test_nobody_is_left_behind_when_the_main_process_is_killed(tmp_path, number)
 # What is imported on demand is complete and in its place, and commands load no more than they need.
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_a_mechanism_is_at_home_where_it_is_defined_and_under_every_answer_it_gives(name):
     kind = MECHANISMS[name]
-    assert kind.__module__ == f"blowfish_privacy.mechanisms.{HOMES[name]}"
-    assert {answer for answer, mechanisms in GIVING.items() if name in mechanisms} == {*kind.gives}
+    module, defined, answers = REGISTRY[name]
+    assert (kind.__module__, kind.__name__) == (f"blowfish_privacy.mechanisms.{module}", defined)
+    assert answers == kind.gives
 
 
 def test_every_mechanism_and_kind_of_result_has_a_home():

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
-from blowfish_privacy.mechanisms.grid.grid_family import GridError, GridFamily, over_all_rectangles
-from blowfish_privacy.mechanisms.grid.grid_flow import bound_grid
+from blowfish_privacy.mechanisms.grid.grid_family import GridError, GridFamily, bound_grid, over_all_rectangles
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
 from blowfish_privacy.noise import BitSource
@@ -25,8 +24,8 @@ from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
-from blowfish_privacy.support.arrays import Floats
-from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.arrays import Floats, Integers
+from blowfish_privacy.support.exact import rounded
 
 # Square blocks of a grid's cells: what they add up to, and what random rectangles see of them.
 
@@ -77,14 +76,14 @@ class SquareBlocks:
         return np.outer(*(_mean_square(size, lengths) for size, lengths in zip(self.shape, self._lengths, strict=True)))
 
     @property
-    def _lengths(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _lengths(self) -> tuple[Integers, Integers]:
         first, second = (
             np.diff(np.append(np.arange(0, size, self.side), size)).astype(np.int64) for size in self.shape
         )
         return first, second
 
 
-def gathered(counts: npt.NDArray[np.int64], blocks: SquareBlocks) -> npt.NDArray[np.int64]:
+def gathered(counts: Integers, blocks: SquareBlocks) -> Integers:
     """Move the records of every block to few of its cells: most to one, here to these and there to those."""
     table = np.zeros_like(counts)
     for number, (row, column) in enumerate(np.ndindex(blocks.table)):
@@ -98,7 +97,7 @@ def gathered(counts: npt.NDArray[np.int64], blocks: SquareBlocks) -> npt.NDArray
     return table
 
 
-def _mean(size: int, lengths: npt.NDArray[np.int64]) -> Floats:
+def _mean(size: int, lengths: Integers) -> Floats:
     """Average over all ranges of positions the number of positions that a range shares with each stretch.
 
     Position p lies in (p + 1) (size - p) of the size (size + 1) / 2 ranges.
@@ -109,7 +108,7 @@ def _mean(size: int, lengths: npt.NDArray[np.int64]) -> Floats:
     return (held[ends] - held[ends - lengths]) / (size * (size + 1) / 2)
 
 
-def _mean_square(size: int, lengths: npt.NDArray[np.int64]) -> Floats:
+def _mean_square(size: int, lengths: Integers) -> Floats:
     """Average over all ranges of positions the squared number of positions that a range shares with each stretch.
 
     With c(s) = min(max(s - start, 0), length) at the cuts s = 0..size, a range shares c(end) - c(start); the sum of
@@ -270,11 +269,6 @@ class LookScales(NamedTuple):
     fine: Fraction
     coarse: Fraction
 
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """What a document calls them."""
-        return cls._fields
-
     @property
     def once(self) -> Fraction:
         """The most that is lost on a record in a block, where it was not before."""
@@ -301,7 +295,6 @@ def calibrated_scales(cells: int, amount: Fraction, records: int | None) -> tupl
 
 _LEAST_VARIANCE = 1e-60
 """Noise may be so unlikely that its variance is 0 in floating point."""
-_Whole = npt.NDArray[np.int64]
 _Chosen = npt.NDArray[np.bool_]
 
 
@@ -395,7 +388,7 @@ class AdaptiveGrid(GridFamily):
         first, second = self.form.domain.shape
         return SquareBlocks((first, second), self.side)
 
-    def measure(self, counts: _Whole, source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         sums = self._blocks.sums(counts)
         look = LAPLACE_ROWS.on(sums.reshape(-1), self.scales.look, source).reshape(sums.shape)
         refined = look >= self.full
@@ -406,20 +399,20 @@ class AdaptiveGrid(GridFamily):
         total = [] if self.total is None else [LAPLACE_ROWS.on(counts.sum().reshape(1), self.total, source)]
         return np.concatenate([look.reshape(-1), again, cells.reshape(-1), *total])
 
-    def fits(self, noisy: _Whole) -> bool:
+    def fits(self, noisy: Integers) -> bool:
         seen = noisy[: self._blocks.many]
         return len(noisy) == self.rows - int((seen >= self.full).sum())
 
-    def taken(self, noisy: _Whole) -> AdaptiveGrid:
+    def taken(self, noisy: Integers) -> AdaptiveGrid:
         look = noisy[: self._blocks.many].reshape(self._blocks.table)
         return replace(self, refined=look >= self.full)
 
-    def estimate(self, noisy: _Whole) -> Floats:
+    def estimate(self, noisy: Integers) -> Floats:
         if not all(self._held):
             return self._rows(noisy)[2]
         return self.taken(noisy)._least_squares(noisy)
 
-    def _rows(self, noisy: _Whole) -> tuple[Floats, Floats, Floats]:
+    def _rows(self, noisy: Integers) -> tuple[Floats, Floats, Floats]:
         """Return both looks at blocks, with 0 for those that were not counted again, and the cells."""
         look = noisy[: self._blocks.many].reshape(self._blocks.table)
         start = len(noisy) - self.form.domain.size - (self.total is not None)
@@ -428,7 +421,7 @@ class AdaptiveGrid(GridFamily):
         cells = noisy[start : start + self.form.domain.size].reshape(self.form.domain.shape)
         return look.astype(np.float64), again, cells.astype(np.float64)
 
-    def _least_squares(self, noisy: _Whole) -> Floats:
+    def _least_squares(self, noisy: Integers) -> Floats:
         look, again, cells = self._rows(noisy)
         first, second, *_ = self._variances
         both = (second * look + first * again) / (first + second)
@@ -465,7 +458,7 @@ class AdaptiveGrid(GridFamily):
 
     def shown_estimate(
         self,
-        noisy: _Whole,
+        noisy: Integers,
         records: int | None,
         totals: Correction | None = None,
         stated: Constraints | None = None,
@@ -484,7 +477,7 @@ class AdaptiveGrid(GridFamily):
             return settled_from_the_top(known, np.ones(known.shape))
         return _settled(self.meeting(smooth, totals, stated), given)
 
-    def uneven(self, counts: _Whole) -> _Whole:
+    def uneven(self, counts: Integers) -> Integers:
         sparse = self._blocks.to_cells(self._blocks.sums(counts) < self.full)
         return np.where(sparse, gathered(counts, self._blocks), counts)
 
@@ -511,10 +504,9 @@ class AdaptiveGrid(GridFamily):
         )
 
     def to_document(self) -> dict[str, Any]:
-        measured = zip(LookScales.names(), self.scales, strict=True)
-        total = {} if self.total is None else {"total": {"scale": str(self.total)}}
-        levels = {name: {"scale": str(scale)} for name, scale in measured}
-        return {"name": self.name, "side": self.side, "full": self.full, **levels, **total}
+        scales = dict(zip((*LookScales._fields, "total"), self._held, strict=False))
+        written = {name: LAPLACE_ROWS.to_document(scale) for name, scale in scales.items()}
+        return {"name": self.name, "side": self.side, "full": self.full, **written}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
@@ -523,9 +515,9 @@ class AdaptiveGrid(GridFamily):
             raise SpecError("the document is damaged: blocks have a power of two of cells and a whole count.")
         if ("total" in written) != (policy.size == "unknown"):
             raise SpecError("the document is damaged: the total is measured exactly where it is secret.")
-        names = (*LookScales.names(), *(("total",) if "total" in written else ()))
-        scales = [exact(written[name]["scale"], "a noise scale", error=SpecError) for name in names]
-        return cls(bound_grid(query, policy), side, full, LookScales(*scales[:4]), scales[4] if scales[4:] else None)
+        scales = LookScales(*(LAPLACE_ROWS.from_document(written[name]) for name in LookScales._fields))
+        total = LAPLACE_ROWS.from_document(written["total"]) if "total" in written else None
+        return cls(bound_grid(query, policy), side, full, scales, total)
 
 
 def _settled(estimate: Floats, given: Constraints) -> Floats:

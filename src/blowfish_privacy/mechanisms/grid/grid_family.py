@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import sqrt
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from blowfish_privacy.domain import coarser
+from blowfish_privacy.errors import QueryError, RefusalError, brief
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.error import (
     NoiseError,
@@ -24,10 +25,14 @@ from blowfish_privacy.mechanisms.error import (
 from blowfish_privacy.mechanisms.mechanism import Mechanism
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.noise import BitSource, SimulationSource
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.public_totals import Totals, records_total
+from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
-from blowfish_privacy.support.arrays import Floats, dense
+from blowfish_privacy.queries.query import Pattern
+from blowfish_privacy.support.arrays import Floats, Integers, dense
 from blowfish_privacy.support.exact import Number
+from blowfish_privacy.support.limits import GRID_SIDE
 from blowfish_privacy.support.progress import Report, task
 
 # One side of a grid of products of hats: its least-squares weights, and what random ranges make of them.
@@ -105,12 +110,12 @@ def mean_square(table: Floats) -> float:
     return float(cuts * np.vdot(sums, sums) - totals @ totals) / (cuts * (cuts - 1) / 2)
 
 
-def whole_hats(size: int, level: DifferenceLevel) -> npt.NDArray[np.int64]:
+def whole_hats(size: int, level: DifferenceLevel) -> Integers:
     """Return whole-number hats along an attribute."""
     return np.rint(dense(level.hats(size)) * level.unit).astype(np.int64)
 
 
-def hats_of(level: DifferenceLevel, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def hats_of(level: DifferenceLevel, counts: Integers) -> Integers:
     """Answer whole-number hats along the first attribute exactly; most weights are 0, and skipped."""
     from scipy.sparse import csr_array
 
@@ -132,8 +137,8 @@ def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
 def range_products(
     size: int,
     levels: tuple[DifferenceLevel, ...],
-    ranges: npt.NDArray[np.int64],
-    others: npt.NDArray[np.int64],
+    ranges: Integers,
+    others: Integers,
 ) -> Floats:
     """Multiply what rows weigh in the estimates of ranges and of others, and add up each level: a row for each.
 
@@ -174,7 +179,7 @@ class GridError(NoiseError):
         return self.rmse * normal_width(level)
 
 
-def over_all_rectangles(errors: npt.NDArray[np.float64]) -> float:
+def over_all_rectangles(errors: Floats) -> float:
     """Return the mean squared error over all rectangles of a grid whose cells have these errors."""
     sums = np.pad(np.cumsum(np.cumsum(errors, axis=0), axis=1), ((1, 0), (1, 0)))
     first, second = sums.shape
@@ -184,7 +189,7 @@ def over_all_rectangles(errors: npt.NDArray[np.float64]) -> float:
 
 # Rectangles of a grid: what is in them, how large they are, and random ones.
 
-Corners: TypeAlias = npt.NDArray[np.int64]
+Corners: TypeAlias = Integers
 """Rows of four cut points: top, bottom, left, right; of ranges, rows of two."""
 
 
@@ -201,7 +206,7 @@ def sums_of(cells: Floats) -> Floats:
     return np.pad(np.cumsum(np.cumsum(cells, axis=0), axis=1), ((1, 0), (1, 0)))
 
 
-def areas(corners: Corners) -> npt.NDArray[np.int64]:
+def areas(corners: Corners) -> Integers:
     """Count the cells of rectangles or ranges."""
     return np.prod(corners[:, 1::2] - corners[:, ::2], axis=1)
 
@@ -394,6 +399,20 @@ class _Parts:
         return np.bincount(self._flat, cells.reshape(-1), len(self._counts)).astype(np.float64, copy=False)
 
 
+def bound_grid(query: Query, policy: Policy) -> HistogramForm:
+    """Bind a query that asks for a grid."""
+    form = query.on(policy.domain)
+    if query.answer != "grid" or form.pattern is not Pattern.CELLS:
+        raise RefusalError(f"this mechanism answers grids, not {brief(query)}.")
+    for name, attribute in zip(form.domain.names, form.domain.attributes, strict=True):
+        if attribute.size > GRID_SIDE:
+            raise QueryError(
+                f"a grid has at most {GRID_SIDE:,} values along each side, and {name} has {attribute.size:,}.",
+                hint=coarser(name, attribute, GRID_SIDE),
+            )
+    return cast(HistogramForm, form)
+
+
 CLOSENESS = 1e-4
 """How near to the nearest grid the search ends: a share of the mean squared error of a random rectangle."""
 _DRAWS = 8
@@ -408,7 +427,7 @@ class GridFamily(Mechanism):
     gives = ("grid",)
 
     @abstractmethod
-    def estimate(self, noisy: npt.NDArray[np.int64]) -> Floats:
+    def estimate(self, noisy: Integers) -> Floats:
         """Return the linear, unbiased estimate of the cells, in the shape of the grid."""
 
     @abstractmethod
@@ -452,11 +471,11 @@ class GridFamily(Mechanism):
         variances = np.split(self.rectangle_variances(np.concatenate(drawn)), len(areas_shown))
         return {area: float(np.sqrt(each.mean())) for area, each in zip(areas_shown, variances, strict=True)}
 
-    def taken(self, noisy: npt.NDArray[np.int64]) -> GridFamily:
+    def taken(self, noisy: Integers) -> GridFamily:
         """Return the mechanism that measured these numbers: itself, unless a first look chose one of several."""
         return self
 
-    def uneven(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def uneven(self, counts: Integers) -> Integers:
         """Return counts as uneven as data like these may be without its showing; by default, as they are."""
         return counts
 
@@ -466,7 +485,7 @@ class GridFamily(Mechanism):
 
     def shown_estimate(
         self,
-        noisy: npt.NDArray[np.int64],
+        noisy: Integers,
         records: int | None,
         totals: Correction | None = None,
         stated: Constraints | None = None,

@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import sqrt
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell, coarser, quoted
-from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError, brief
+from blowfish_privacy.domain import Cell, quoted
+from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_family import (
     Corners,
     GridError,
     GridFamily,
     between,
+    bound_grid,
     differences_by_wave,
     mean_square,
     sums_of,
@@ -38,10 +39,8 @@ from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
-from blowfish_privacy.queries.query import Pattern
-from blowfish_privacy.support.arrays import Floats, dense
+from blowfish_privacy.support.arrays import Floats, Integers, dense
 from blowfish_privacy.support.exact import exact, rounded
-from blowfish_privacy.support.limits import GRID_SIDE
 
 # Noise along one line of a grid's edges, made so that sums over stretches of the line stay small.
 #
@@ -83,13 +82,13 @@ class Line:
                 raise QueryError("the noise scale of a flow must be at most 2^24.", hint=hint)
 
     @cached_property
-    def hats(self) -> npt.NDArray[np.int64]:
+    def hats(self) -> Integers:
         """The whole-number hats G: one row for each node."""
         scaled = [dense(level.hats(self.length)) * level.unit for level in self.coarse]
         return np.rint(np.concatenate([np.zeros((0, self.length)), *scaled])).astype(np.int64)
 
     @cached_property
-    def weights(self) -> npt.NDArray[np.int64]:
+    def weights(self) -> Integers:
         """Q B: the least-squares weight of the hats' noise, in whole numbers."""
         units = np.repeat([level.unit for level in self.coarse], self._rows)[:, None]
         roots = np.repeat([sqrt(self._precision(level)) for level in self.coarse], self._rows)[:, None]
@@ -107,7 +106,7 @@ class Line:
         """How precise a level is, in records, compared with the leaf."""
         return (level.noise.scaled(self.leaf.scale, level.unit) / level.scale) ** (2 // level.noise.power)
 
-    def draw(self, lines: int, source: BitSource) -> npt.NDArray[np.int64]:
+    def draw(self, lines: int, source: BitSource) -> Integers:
         """Draw the flows of several lines, one a row, in units of 1 / Q."""
         leaf = self.leaf.noise.draw(self.leaf.scale, (lines, self.length), source)
         if not self.coarse:
@@ -118,7 +117,7 @@ class Line:
         ]
         return self.flow(leaf, np.concatenate(hats, axis=1))
 
-    def flow(self, leaf: npt.NDArray[np.int64], hats: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def flow(self, leaf: Integers, hats: Integers) -> Integers:
         """Combine leaf and hat noise into a flow, exactly."""
         gap = hats - leaf @ self.hats.T
         largest = int(np.abs(gap).max(initial=0)) * int(np.abs(self.weights).max(initial=0)) * max(len(self.hats), 1)
@@ -170,16 +169,6 @@ def laplace_line(length: int, spacing: int, loss: Fraction) -> Line:
     return Line(length, DifferenceLevel(1, 2 / loss), (DifferenceLevel(spacing, 2 * spacing / loss),))
 
 
-def best_laplace_line(length: int, loss: Fraction) -> Line:
-    """Choose the spacing with the smallest mean variance; it is near 1.25 times the root of the length."""
-    root = sqrt(length)
-    spacings = {1, *(round(root * factor) for factor in (0.9, 1.05, 1.15, 1.25, 1.35, 1.5))}
-    lines = [
-        laplace_line(length, spacing, loss) for spacing in sorted(spacings) if spacing == 1 or 2 < spacing < length
-    ]
-    return min(lines, key=lambda line: line.range_variance)
-
-
 def gaussian_line(length: int, loss: Fraction) -> Line:
     """Make a line with Gaussian noise of which a unit on an edge loses so much, with the best levels."""
     leaf, *coarse = (replace(level, scale=level.scale / loss) for level in precise_line(length))
@@ -207,13 +196,21 @@ class FlowFamily(GridFamily):
             line.check()
 
     @classmethod
-    def edge_losses(cls, query: Query, policy: Policy, amount: Fraction) -> tuple[HistogramForm, Fraction, Fraction]:
+    def calibrated(cls, query: Query, policy: Policy, *, records: int | None, **amount: Fraction) -> Self:
         """Share the amount over the steps of the longest secret move along each axis."""
         form = bound_flow(query, policy)
         neighbours = steps(policy, form.domain.names)
         if not neighbours.graph.has_edges:
             raise RefusalError("no secret pair changes this grid, so it needs no noise.", hint="use grid-hierarchy.")
-        return form, *_edge_losses(neighbours.graph, amount / neighbours.rows**cls.noise.power)
+        each = amount[cls.counted_in.name] / neighbours.rows**cls.noise.power
+        down, across = _edge_losses(neighbours.graph, each)
+        first, second = form.domain.shape
+        return cls(form, (cls.line(second, down), cls.line(first, across)))
+
+    @classmethod
+    @abstractmethod
+    def line(cls, length: int, loss: Fraction) -> Line:
+        """Choose the line of the least error of which a unit on an edge loses so much."""
 
     def certify(self, policy: Policy) -> Certificate:
         neighbours = steps(policy, self.form.domain.names)
@@ -233,7 +230,7 @@ class FlowFamily(GridFamily):
     def rows(self) -> int:
         return self.form.domain.size
 
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         if int(counts.sum()) * DIVISIONS >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer records.")
         first, second = self.form.domain.shape
@@ -241,10 +238,10 @@ class FlowFamily(GridFamily):
         across = self.lines[1].draw(second - 1, source).T
         return (DIVISIONS * counts + divergence(down, across)).reshape(-1)
 
-    def estimate(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def estimate(self, noisy: Integers) -> Floats:
         return (noisy / DIVISIONS).reshape(self.form.domain.shape)
 
-    def spread(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def spread(self, weights: Floats) -> Floats:
         down, across = (line.covariance for line in self.lines)
         columns = weights.T.reshape(-1, *self.form.domain.shape)
         flows = ((np.diff(each, axis=0) @ down, across @ np.diff(each, axis=1)) for each in columns)
@@ -255,7 +252,7 @@ class FlowFamily(GridFamily):
         down, across = (variances_by_wave(line.covariance) for line in self.lines)
         return np.outer(first, down) + np.outer(across, second)
 
-    def rectangle_variances(self, corners: Corners) -> npt.NDArray[np.float64]:
+    def rectangle_variances(self, corners: Corners) -> Floats:
         first, second = self.form.domain.shape
         top, bottom, left, right = corners.T
         down, across = (sums_of(line.covariance) for line in self.lines)
@@ -279,6 +276,26 @@ class FlowFamily(GridFamily):
     def line_words(self, name: str, line: Line) -> str:
         """Describe the noise across an attribute."""
 
+    def to_document(self) -> dict[str, Any]:
+        return {"name": self.name, "lines": [*map(self.line_to_document, self.lines)]}
+
+    @classmethod
+    @abstractmethod
+    def line_to_document(cls, line: Line) -> dict[str, Any]:
+        """Write a line."""
+
+    @classmethod
+    @abstractmethod
+    def line_from_document(cls, length: int, written: dict[str, Any]) -> Line:
+        """Read what :meth:`line_to_document` writes."""
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        form = bound_flow(query, policy)
+        lengths = reversed(form.domain.shape)
+        down, across = (cls.line_from_document(*each) for each in zip(lengths, written["lines"], strict=True))
+        return cls(form, (down, across))
+
 
 def divergence(down: npt.NDArray[Any], across: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return what flows into each cell minus what flows out, for flows to the next row and to the next column."""
@@ -288,20 +305,6 @@ def divergence(down: npt.NDArray[Any], across: npt.NDArray[Any]) -> npt.NDArray[
     into[:, 1:] += across
     into[:, :-1] -= across
     return into
-
-
-def bound_grid(query: Query, policy: Policy) -> HistogramForm:
-    """Bind a query that asks for a grid."""
-    form = query.on(policy.domain)
-    if query.answer != "grid" or form.pattern is not Pattern.CELLS:
-        raise RefusalError(f"this mechanism answers grids, not {brief(query)}.")
-    for name, attribute in zip(form.domain.names, form.domain.attributes, strict=True):
-        if attribute.size > GRID_SIDE:
-            raise QueryError(
-                f"a grid has at most {GRID_SIDE:,} values along each side, and {name} has {attribute.size:,}.",
-                hint=coarser(name, attribute, GRID_SIDE),
-            )
-    return cast(HistogramForm, form)
 
 
 def bound_flow(query: Query, policy: Policy) -> HistogramForm:
@@ -321,7 +324,6 @@ def _edge_losses(graph: SecretGraph, epsilon: Fraction) -> tuple[Fraction, Fract
     return epsilon * losses[0] / worst, epsilon * losses[1] / worst
 
 
-@dataclass(frozen=True, eq=False)
 class GridFlow(FlowFamily):
     """Adds the divergence of a noisy flow on the grid's edges: what leaves a cell enters its neighbour.
 
@@ -339,37 +341,34 @@ class GridFlow(FlowFamily):
     noise = LAPLACE_ROWS
 
     @classmethod
-    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        form, down, across = cls.edge_losses(query, policy, epsilon)
-        first, second = form.domain.shape
-        return cls(form, (best_laplace_line(second, down), best_laplace_line(first, across)))
+    def line(cls, length: int, loss: Fraction) -> Line:
+        """Choose the spacing with the smallest mean variance; it is near 1.25 times the root of the length."""
+        root = sqrt(length)
+        spacings = sorted({1, *(round(root * factor) for factor in (0.9, 1.05, 1.15, 1.25, 1.35, 1.5))})
+        lines = [laplace_line(length, g, loss) for g in spacings if g == 1 or 2 < g < length]
+        return min(lines, key=lambda line: line.range_variance)
 
     def line_words(self, name: str, line: Line) -> str:
         bins = (f" and bins {each.spacing} apart of scale {rounded(each.scale)} records" for each in line.coarse)
         return f"across {name} leaf noise of scale {rounded(line.leaf.scale)} records" + "".join(bins)
 
-    def to_document(self) -> dict[str, Any]:
-        lines = [{"spacing": line.levels[-1].spacing, "edge_loss": str(line.loss)} for line in self.lines]
-        return {"name": self.name, "lines": lines}
+    @classmethod
+    def line_to_document(cls, line: Line) -> dict[str, Any]:
+        return {"spacing": line.levels[-1].spacing, "edge_loss": str(line.loss)}
 
     @classmethod
-    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        form = bound_flow(query, policy)
-        made: list[Line] = []
-        for length, line in zip(reversed(form.domain.shape), written["lines"], strict=True):
-            if type(line["spacing"]) is not int or line["spacing"] < 1:
-                raise SpecError("the document is damaged: a spacing is not a positive whole number.")
-            loss = exact(line["edge_loss"], "the loss of an edge", error=SpecError)
-            if loss <= 0:
-                raise PolicyError(NO_NOISE)
-            made.append(laplace_line(length, line["spacing"], loss))
-        return cls(form, (made[0], made[1]))
+    def line_from_document(cls, length: int, written: dict[str, Any]) -> Line:
+        if type(written["spacing"]) is not int or written["spacing"] < 1:
+            raise SpecError("the document is damaged: a spacing is not a positive whole number.")
+        loss = exact(written["edge_loss"], "the loss of an edge", error=SpecError)
+        if loss <= 0:
+            raise PolicyError(NO_NOISE)
+        return laplace_line(length, written["spacing"], loss)
 
 
 # Grid flow with Gaussian noise, for budgets in rho.
 
 
-@dataclass(frozen=True, eq=False)
 class GaussianFlow(FlowFamily):
     """Adds the divergence of a flow with Gaussian noise: what leaves a cell enters its neighbour.
 
@@ -388,28 +387,22 @@ class GaussianFlow(FlowFamily):
     noise = GAUSSIAN_ROWS
 
     @classmethod
-    def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        form, down, across = cls.edge_losses(query, policy, rho)
-        first, second = form.domain.shape
-        return cls(form, (gaussian_line(second, down), gaussian_line(first, across)))
+    def line(cls, length: int, loss: Fraction) -> Line:
+        return gaussian_line(length, loss)
 
     def line_words(self, name: str, line: Line) -> str:
         bins = (f", {sqrt(each.scale) / each.unit:.4g} on bins {each.spacing} apart" for each in line.coarse)
         return f"across {name} Gaussian noise of standard deviation {sqrt(line.leaf.scale):.4g}" + "".join(bins)
 
-    def to_document(self) -> dict[str, Any]:
-        lines = [{"levels": [level_to_document(level) for level in line.levels]} for line in self.lines]
-        return {"name": self.name, "lines": lines}
+    @classmethod
+    def line_to_document(cls, line: Line) -> dict[str, Any]:
+        return {"levels": [level_to_document(level) for level in line.levels]}
 
     @classmethod
-    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        form = bound_flow(query, policy)
-        made: list[Line] = []
-        for length, line in zip(reversed(form.domain.shape), written["lines"], strict=True):
-            leaf, *coarse = levels_of_hats(line["levels"], cls.noise)
-            if not all(level.scale for level in (leaf, *coarse)):
-                raise PolicyError(NO_NOISE)
-            if any(level.unit >= length for level in coarse):
-                raise SpecError("the document is damaged: its bins are wider than the grid.")
-            made.append(Line(length, leaf, tuple(coarse)))
-        return cls(form, (made[0], made[1]))
+    def line_from_document(cls, length: int, written: dict[str, Any]) -> Line:
+        leaf, *coarse = levels_of_hats(written["levels"], cls.noise)
+        if not all(level.scale for level in (leaf, *coarse)):
+            raise PolicyError(NO_NOISE)
+        if any(level.unit >= length for level in coarse):
+            raise SpecError("the document is damaged: its bins are wider than the grid.")
+        return Line(length, leaf, tuple(coarse))

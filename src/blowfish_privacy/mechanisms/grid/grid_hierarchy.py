@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +23,7 @@ from blowfish_privacy.mechanisms.grid.grid_family import (
     GridFamily,
     Side,
     between,
+    bound_grid,
     hats_of,
     least_squares,
     range_products,
@@ -31,7 +32,6 @@ from blowfish_privacy.mechanisms.grid.grid_family import (
     waves_by_level,
     whole_hats,
 )
-from blowfish_privacy.mechanisms.grid.grid_flow import bound_grid
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, check_secret_size
 from blowfish_privacy.mechanisms.ordered.level_choice import precise_line
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
@@ -42,11 +42,11 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.sensitivity import Norm, sensitivity_of, steps
+from blowfish_privacy.privacy.sensitivity import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
-from blowfish_privacy.support.arrays import Floats
-from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.arrays import Floats, Integers
+from blowfish_privacy.support.exact import rounded
 
 # What mechanisms share that measure products of overlapping bins along two attributes, whatever their noise.
 
@@ -55,31 +55,51 @@ Pair: TypeAlias = tuple[DifferenceLevel, DifferenceLevel]
 _TOTAL_SHARES = (Fraction(1, 50), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
 
 
+@dataclass(frozen=True, eq=False)
 class ProductFamily(GridFamily):
-    """Noisy products of hats for every two levels along both attributes; subclasses say which levels and which noise.
-
-    The noise scale of the whole-number rows of two levels is the product of theirs and of ``scale``.
-    """
+    """Noisy products of hats for every two levels along both attributes; subclasses say which levels."""
 
     form: HistogramForm
+    levels: Levels
+    """The levels along both attributes."""
     scale: Fraction
-    total: Fraction | None
-    noise: ClassVar[RowNoise]
+    """The scale of the whole-number rows of two levels is the product of theirs and of this; 0 means no noise."""
+    total: Fraction | None = None
+    """The scale of the noise on the number of records, where it is secret and so measured too."""
 
+    noise: ClassVar[RowNoise]
     proof = "docs/proofs/grid_flow.md"
 
     def __post_init__(self) -> None:
-        self.noise.check(*(self._scale(*two) for two in product(*self.sides)), self.total or Fraction(0))
+        self.noise.check(*(self._scale(*two) for two in product(*self.levels)), self.total)
 
-    @property
+    @classmethod
     @abstractmethod
-    def sides(self) -> Levels:
-        """The levels along both attributes."""
+    def coarser(cls, size: int) -> Iterable[tuple[DifferenceLevel, ...]]:
+        """List levels to try along an attribute, beside single values."""
+
+    @classmethod
+    def calibrated(cls, query: Query, policy: Policy, *, records: int | None, **amount: Fraction) -> Self:
+        form = bound_grid(query, policy)
+        single = (DifferenceLevel(1, Fraction(1), cls.noise),)
+        if not cls.noise.sensitivity(form, policy).value:
+            return cls(form, (single, single), Fraction(0))
+        neighbours = steps(policy, form.domain.names)
+        each = amount[cls.counted_in.name] / neighbours.rows**cls.noise.power
+        first, second = (dict.fromkeys([single, *cls.coarser(size)]) for size in form.domain.shape)
+        made = [
+            cls(form, levels, *scales)
+            for levels in product(first, second)
+            for scales in cls.scales(levels, policy, neighbours.graph, each)
+        ]
+        best = min(made, key=lambda mechanism: mechanism.expected_error().mse)
+        check_secret_size(policy, best.heaviest)
+        return best
 
     @property
     def heaviest(self) -> int:
         """The most that a record adds to a row, in whole numbers."""
-        first, second = (max(level.unit for level in levels) for levels in self.sides)
+        first, second = (max(level.unit for level in levels) for levels in self.levels)
         return first * second
 
     @classmethod
@@ -120,7 +140,7 @@ class ProductFamily(GridFamily):
         if sensitivity.value and not self.scale:
             raise PolicyError(NO_NOISE)
         neighbours = steps(policy, names)
-        together, pairs = neighbours.rows**self.noise.power, [*product(*self.sides)]
+        together, pairs = neighbours.rows**self.noise.power, [*product(*self.levels)]
         moved = presence = Fraction(0)
         if sensitivity.value:
             moved = together * sum(self._moved(two, policy, neighbours.graph) for two in pairs) / self.scale
@@ -136,22 +156,22 @@ class ProductFamily(GridFamily):
     def presence(self, x: Cell) -> Fraction:
         if not self.scale or not self.total:
             raise PolicyError(NO_NOISE)
-        present = sum((self._present(*two, x) for two in product(*self.sides)), Fraction(0))
+        present = sum((self._present(*two, x) for two in product(*self.levels)), Fraction(0))
         return present / self.scale + self.noise.lost(1, self.total)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         if not self.scale:
             return Fraction(0)
         total = Fraction(0)
-        for two in product(*self.sides):
+        for two in product(*self.levels):
             changes = (self._weights(x, *two) - self._weights(y, *two)).reshape(-1).tolist()
             total += self.noise.lost(self.noise.change(changes), self._scale(*two))
         return total
 
-    def _weights(self, x: Cell, first: DifferenceLevel, second: DifferenceLevel) -> npt.NDArray[np.int64]:
+    def _weights(self, x: Cell, first: DifferenceLevel, second: DifferenceLevel) -> Integers:
         return np.outer(self._hats(0, first)[:, x[0]], self._hats(1, second)[:, x[1]])
 
-    def _hats(self, axis: int, level: DifferenceLevel) -> npt.NDArray[np.int64]:
+    def _hats(self, axis: int, level: DifferenceLevel) -> Integers:
         return whole_hats(self.form.domain.shape[axis], level)
 
     def _scale(self, first: DifferenceLevel, second: DifferenceLevel) -> Fraction:
@@ -166,32 +186,32 @@ class ProductFamily(GridFamily):
     def _sizes(self) -> tuple[list[int], list[int]]:
         first, second = (
             [level.rows(size) for level in levels]
-            for levels, size in zip(self.sides, self.form.domain.shape, strict=True)
+            for levels, size in zip(self.levels, self.form.domain.shape, strict=True)
         )
         return first, second
 
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         if int(counts.sum()) * self.heaviest >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
-        parts: list[npt.NDArray[np.int64]] = []
-        for first, second in product(*self.sides):
+        parts: list[Integers] = []
+        for first, second in product(*self.levels):
             answers = hats_of(second, hats_of(first, counts).T).T.reshape(-1)
             parts.append(self.noise.on(answers, self._scale(first, second), source))
         if self.total:
             parts.append(self.noise.on(counts.sum().reshape(1), self.total, source))
         return np.concatenate(parts)
 
-    def estimate(self, noisy: npt.NDArray[np.int64]) -> Floats:
+    def estimate(self, noisy: Integers) -> Floats:
         table = np.zeros((sum(self._sizes[0]), sum(self._sizes[1])))
         start = row = 0
-        for first, height in zip(self.sides[0], self._sizes[0], strict=True):
+        for first, height in zip(self.levels[0], self._sizes[0], strict=True):
             column = 0
-            for second, width in zip(self.sides[1], self._sizes[1], strict=True):
+            for second, width in zip(self.levels[1], self._sizes[1], strict=True):
                 part = noisy[start : start + height * width].reshape(height, width) / (first.unit * second.unit)
                 table[row : row + height, column : column + width] = part
                 start, column = start + height * width, column + width
             row += height
-        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
+        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
         counts = np.asarray(first @ table @ second.T, dtype=np.float64)
         if self.total is None:
             return counts
@@ -200,7 +220,7 @@ class ProductFamily(GridFamily):
 
     @property
     def _sides(self) -> tuple[Side, Side]:
-        first, second = (Side.of(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
+        first, second = (Side.of(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
         return first, second
 
     @property
@@ -218,8 +238,8 @@ class ProductFamily(GridFamily):
         return self.noise.variance(self._scale(first, second)) / (first.unit * second.unit) ** 2
 
     def spread(self, weights: Floats) -> Floats:
-        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
-        each = [[self._variance(one, other) for other in self.sides[1]] for one in self.sides[0]]
+        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
+        each = [[self._variance(one, other) for other in self.levels[1]] for one in self.levels[0]]
         variances = np.repeat(np.repeat(each, self._sizes[0], axis=0), self._sizes[1], axis=1)
         columns = weights.T.reshape(-1, *self.form.domain.shape)
         return np.stack(
@@ -227,10 +247,10 @@ class ProductFamily(GridFamily):
         )
 
     def wave_variances(self) -> Floats:
-        first, second = (waves_by_level(*side) for side in zip(self.form.domain.shape, self.sides, strict=True))
+        first, second = (waves_by_level(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
         variances = np.zeros(self.form.domain.shape)
         for (one, down), (other, across) in product(
-            zip(self.sides[0], first, strict=True), zip(self.sides[1], second, strict=True)
+            zip(self.levels[0], first, strict=True), zip(self.levels[1], second, strict=True)
         ):
             variances += self._variance(one, other) * np.outer(down, across)
         if not self.total:
@@ -255,16 +275,16 @@ class ProductFamily(GridFamily):
         ends = ((corners[:, :2], others[:, :2]), (corners[:, 2:], others[:, 2:]))
         down, across = (
             range_products(size, levels, *pair)
-            for size, levels, pair in zip(self.form.domain.shape, self.sides, ends, strict=True)
+            for size, levels, pair in zip(self.form.domain.shape, self.levels, ends, strict=True)
         )
-        each = np.array([[self._variance(one, other) for other in self.sides[1]] for one in self.sides[0]])
+        each = np.array([[self._variance(one, other) for other in self.levels[1]] for one in self.levels[0]])
         return np.asarray((down * (each @ across)).sum(axis=0), dtype=np.float64)
 
     @cached_property
     def _error(self) -> GridError:
         sides, trust = self._sides, self._trust
         mse = (trust**2 * self.noise.variance(self.total) * sides[0].pulled * sides[1].pulled) if self.total else 0.0
-        levels = (zip(levels, side.levels, strict=True) for levels, side in zip(self.sides, sides, strict=True))
+        levels = (zip(levels, side.levels, strict=True) for levels, side in zip(self.levels, sides, strict=True))
         for (first, down), (second, across) in product(*levels):
             weight = down.alone * across.alone
             if self.total:
@@ -276,11 +296,33 @@ class ProductFamily(GridFamily):
     def expected_error(self) -> GridError:
         return self._error
 
+    def to_document(self) -> dict[str, Any]:
+        total = {} if self.total is None else {"total": self.noise.to_document(self.total)}
+        return {"name": self.name, **self.levels_to_document(), **self.noise.to_document(self.scale), **total}
 
-Spacings: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+    @abstractmethod
+    def levels_to_document(self) -> dict[str, Any]:
+        """Write the levels along both attributes."""
+
+    @classmethod
+    @abstractmethod
+    def levels_from_document(cls, written: dict[str, Any]) -> Levels:
+        """Read what :meth:`levels_to_document` writes."""
+
+    @classmethod
+    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+        levels = cls.levels_from_document(written)
+        if ("total" in written) != (policy.size == "unknown"):
+            raise SpecError("the document is damaged: the total is measured exactly where it is secret.")
+        parts = (written, written["total"]) if "total" in written else (written,)
+        return cls(bound_grid(query, policy), levels, *map(cls.noise.from_document, parts))
 
 
-@dataclass(frozen=True, eq=False)
+def spaced(*spacings: int) -> tuple[DifferenceLevel, ...]:
+    """Return bins of several spacings that all lose the same."""
+    return tuple(DifferenceLevel(g, Fraction(g)) for g in spacings)
+
+
 class GridHierarchy(ProductFamily):
     """Noisy products of hats: for every spacing along one attribute and every spacing along the other.
 
@@ -295,36 +337,13 @@ class GridHierarchy(ProductFamily):
     Proof: docs/proofs/grid_flow.md
     """
 
-    form: HistogramForm
-    spacings: Spacings
-    scale: Fraction
-    """The noise scale of a row counted in records; whole-number rows get it times both spacings. 0 means no noise."""
-    total: Fraction | None = None
-    """The noise scale of the number of records, where it is secret and so measured too."""
-
     name = "grid-hierarchy"
     noise = LAPLACE_ROWS
 
-    @property
-    def sides(self) -> Levels:
-        return _levels(self.spacings)
-
     @classmethod
-    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        form = bound_grid(query, policy)
-        if not sensitivity_of(form, policy).value:
-            return cls(form, ((1,), (1,)), Fraction(0))
-        neighbours = steps(policy, form.domain.names)
-        amount = epsilon / neighbours.rows
-        first, second = (_spacings(size) for size in form.domain.shape)
-        made = [
-            cls(form, side, *scales)
-            for side in product(first, second)
-            for scales in cls.scales(_levels(side), policy, neighbours.graph, amount)
-        ]
-        best = min(made, key=lambda each: each.expected_error().mse)
-        check_secret_size(policy, best.heaviest)
-        return best
+    def coarser(cls, size: int) -> Iterable[tuple[DifferenceLevel, ...]]:
+        root = sqrt(size)
+        return [spaced(1, g) for g in sorted({round(root * factor) for factor in (0.8, 1.2)}) if 2 < g < size]
 
     @classmethod
     def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
@@ -333,46 +352,29 @@ class GridHierarchy(ProductFamily):
             share = min(share, graph.longest_move((Fraction(1, first.unit), Fraction(1, second.unit))))
         return 2 * share * first.unit * second.unit
 
+    @property
+    def _spacings(self) -> list[list[int]]:
+        return [[level.spacing for level in levels] for levels in self.levels]
+
     def words(self) -> str:
-        first, second = map(quoted, self.form.domain.names)
+        (first, second), (down, across) = map(quoted, self.form.domain.names), self._spacings
         return (
-            f"Noise of scale {rounded(self.scale)} records goes on products of overlapping bins "
-            f"{list(self.spacings[0])} apart along {first} and {list(self.spacings[1])} along {second}"
+            f"Noise of scale {rounded(self.scale)} records goes on products of overlapping bins {down} apart along "
+            f"{first} and {across} along {second}"
             + (f", and of scale {rounded(self.total)} on the number of records." if self.total else ".")
         )
 
-    def to_document(self) -> dict[str, Any]:
-        total = {} if self.total is None else {"total": {"scale": str(self.total)}}
-        spacings = [list(spacings) for spacings in self.spacings]
-        return {"name": self.name, "spacings": spacings, "scale": str(self.scale), **total}
+    def levels_to_document(self) -> dict[str, Any]:
+        return {"spacings": self._spacings}
 
     @classmethod
-    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        first, second = (tuple(spacings) for spacings in written["spacings"])
+    def levels_from_document(cls, written: dict[str, Any]) -> Levels:
+        first, second = written["spacings"]
         if not first or not second or any(type(g) is not int or g < 1 for g in (*first, *second)):
             raise SpecError("the document is damaged: a spacing is not a positive whole number.")
-        if ("total" in written) != (policy.size == "unknown"):
-            raise SpecError("the document is damaged: the total is measured exactly where it is secret.")
-        parts = (written, written["total"]) if "total" in written else (written,)
-        scales = (exact(part["scale"], "a noise scale", error=SpecError) for part in parts)
-        return cls(bound_grid(query, policy), (first, second), *scales)
+        return spaced(*first), spaced(*second)
 
 
-def _levels(spacings: Spacings) -> Levels:
-    first, second = (tuple(DifferenceLevel(g, Fraction(g)) for g in along) for along in spacings)
-    return first, second
-
-
-def _spacings(size: int) -> list[tuple[int, ...]]:
-    root = sqrt(size)
-    coarse = sorted({round(root * factor) for factor in (0.8, 1.2)})
-    return [(1,), *((1, g) for g in coarse if 2 < g < size)]
-
-
-# The grid hierarchy with Gaussian noise, for budgets in rho.
-
-
-@dataclass(frozen=True, eq=False)
 class GaussianGrid(ProductFamily):
     """Products of hats that overlap twice, with Gaussian noise: for every level along one attribute and the other.
 
@@ -385,38 +387,13 @@ class GaussianGrid(ProductFamily):
     Proof: docs/proofs/grid_flow.md
     """
 
-    form: HistogramForm
-    levels: Levels
-    scale: Fraction
-    """By what the product of the scales of two levels is multiplied: the variance of their rows. 0 means no noise."""
-    total: Fraction | None = None
-    """The variance of the noise on the number of records, where it is secret and so measured too."""
-
     name = "gaussian-grid"
     counted_in = RHO
     noise = GAUSSIAN_ROWS
 
-    @property
-    def sides(self) -> Levels:
-        return self.levels
-
     @classmethod
-    def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        form = bound_grid(query, policy)
-        single = (DifferenceLevel(1, Fraction(1), GAUSSIAN_ROWS),)
-        if not sensitivity_of(form, policy, Norm.L2).value:
-            return cls(form, (single, single), Fraction(0))
-        neighbours = steps(policy, form.domain.names)
-        amount = rho / neighbours.rows**2
-        first, second = (dict.fromkeys((single, precise_line(size))) for size in form.domain.shape)
-        made = [
-            cls(form, levels, *scales)
-            for levels in product(first, second)
-            for scales in cls.scales(levels, policy, neighbours.graph, amount)
-        ]
-        best = min(made, key=lambda each: each.expected_error().mse)
-        check_secret_size(policy, best.heaviest)
-        return best
+    def coarser(cls, size: int) -> Iterable[tuple[DifferenceLevel, ...]]:
+        return [precise_line(size)]
 
     @classmethod
     def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
@@ -437,19 +414,10 @@ class GaussianGrid(ProductFamily):
             f"{min(deviations):.4g} to {max(deviations):.4g} records{total}."
         )
 
-    def to_document(self) -> dict[str, Any]:
-        total = {} if self.total is None else {"total": {"variance": str(self.total)}}
-        return {"name": self.name, "sides": [*map(_written, self.levels)], "variance": str(self.scale), **total}
+    def levels_to_document(self) -> dict[str, Any]:
+        return {"sides": [[level_to_document(level) for level in levels] for levels in self.levels]}
 
     @classmethod
-    def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
+    def levels_from_document(cls, written: dict[str, Any]) -> Levels:
         first, second = (levels_of_hats(side, cls.noise) for side in written["sides"])
-        if ("total" in written) != (policy.size == "unknown"):
-            raise SpecError("the document is damaged: the total is measured exactly where it is secret.")
-        parts = (written, written["total"]) if "total" in written else (written,)
-        scales = (exact(part["variance"], "a noise variance", error=SpecError) for part in parts)
-        return cls(bound_grid(query, policy), (first, second), *scales)
-
-
-def _written(levels: Sequence[DifferenceLevel]) -> list[dict[str, Any]]:
-    return [level_to_document(level) for level in levels]
+        return first, second

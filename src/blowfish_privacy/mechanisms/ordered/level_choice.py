@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from math import ceil, prod, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -143,9 +143,8 @@ def _nearby(fans: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 #
 # A record that comes or goes changes a level of weight a by a, one that moves by 2 min(1, theta / g) a; the total is
 # changed by coming and going alone. What counts is the larger of the two sums, so what moves leave over pays for the
-# total. The prediction is that of :mod:`~blowfish_privacy.mechanisms.ordered.level_choice`, with a noise of its own on
-# every level and on the total. For few values coarse levels do better than predicted, so that some are compared
-# exactly.
+# total. The prediction is that above, with a noise of its own on every level and on the total. For few values coarse
+# levels do better than predicted, so that some are compared exactly.
 
 _MOST_COARSE = 6
 _FEW = 150
@@ -172,16 +171,9 @@ def levels_with_total(size: int, theta: int, epsilon: Fraction) -> tuple[Level, 
 
 
 def _levels(shape: _Shape, theta: int, epsilon: Fraction) -> tuple[Level, ...]:
-    largest = max(shape.weights)
-    *shares, of_total = (
-        Fraction(max(1, round(_SHAPE_STEPS * weight / largest)), _SHAPE_STEPS) for weight in shape.weights
-    )
-    weighed = [*zip(shape.spacings, shares, strict=True)]
-    moved = sum((2 * min(Fraction(1), Fraction(theta, g)) * share for g, share in weighed), Fraction(0))
-    of_total = max(of_total, moved - sum(shares))
-    worst = sum(shares, of_total)
-    differences = (DifferenceLevel(g, g * worst / (share * epsilon)) for g, share in weighed)
-    return (*differences, TotalLevel(1, worst / (of_total * epsilon)))
+    none = Fraction(0)
+    levels = (*(DifferenceLevel(g, none) for g in shape.spacings), TotalLevel(1, none))
+    return _spending(levels, shape.weights, 1, theta, epsilon, parts=_SHAPE_STEPS)
 
 
 @lru_cache(maxsize=256)
@@ -229,7 +221,8 @@ def _descend_shape(error: Callable[[_Shape], float], size: int, shape: _Shape, *
     best, improved = error(shape), True
     while improved:
         improved = False
-        for other in (*(() if fixed else _other_fans(shape)), *_other_weights(shape)):
+        others = () if fixed else (shape._replace(fans=fans) for fans in _nearby(shape.fans))
+        for other in (*others, *_other_weights(shape)):
             value = error(other) if prod(other.fans) < size else best
             if value < best * _ENOUGH:
                 best, shape, improved = value, other, True
@@ -237,22 +230,12 @@ def _descend_shape(error: Callable[[_Shape], float], size: int, shape: _Shape, *
     return shape
 
 
-def _other_fans(shape: _Shape) -> Iterator[_Shape]:
-    for index, fan in enumerate(shape.fans):
-        for other in (fan - 1, fan + 1, fan // 2, fan * 2, fan * 3 // 4, fan * 4 // 3 + 1):
-            yield _Shape(_with(shape.fans, index, max(2, other)), shape.weights)
-
-
 def _other_weights(shape: _Shape) -> Iterator[_Shape]:
     for index, weight in enumerate(shape.weights):
         for factor in (0.5, 2.0, 0.8, 1.25, 0.95, 1.05):
-            changed = _with(shape.weights, index, weight * factor)
+            changed = (*shape.weights[:index], weight * factor, *shape.weights[index + 1 :])
             if min(changed) >= _LEAST_WEIGHT * max(changed):
-                yield _Shape(shape.fans, changed)
-
-
-def _with(numbers: Sequence[Any], index: int, other: Any) -> tuple[Any, ...]:
-    return (*numbers[:index], other, *numbers[index + 1 :])
+                yield shape._replace(weights=changed)
 
 
 # What Gaussian rows tell of waves along an attribute, and the precisions of the least error.
@@ -350,7 +333,7 @@ def _least(told: Floats, weights: Floats, costs: Floats) -> tuple[float, Floats]
 #
 # What Gaussian noise has to hide is a sum of squares, to which every level adds in proportion to its precision. Hats
 # that overlap several times change by almost the same wherever a record is, so that nothing of that sum is wasted. Many
-# levels are tried (:mod:`~blowfish_privacy.mechanisms.ordered.level_choice`), and those that hardly matter left out.
+# levels are tried, and those that hardly matter left out.
 
 _MANY = 50_000
 """Beyond so many values hats overlap less and are fewer: solving for the estimate would take too much memory."""
@@ -373,11 +356,6 @@ def precise_levels_with_total(size: int, theta: int, rho: Fraction) -> tuple[Lev
     return _spending(*_choose_with_total(size, theta), size, theta, rho)
 
 
-def precise_sums(theta: int, rho: Fraction) -> tuple[Level, ...]:
-    """Measure the cumulative counts alone: a move of theta changes theta of them by one."""
-    return (CumulativeLevel(1, theta / (2 * rho), GAUSSIAN_ROWS),)
-
-
 @lru_cache(maxsize=64)
 def precise_line(size: int) -> tuple[DifferenceLevel, ...]:
     """Choose levels of hats such that a unit anywhere loses at most 1, and random ranges have the least error."""
@@ -386,7 +364,7 @@ def precise_line(size: int) -> tuple[DifferenceLevel, ...]:
     waves = Waves(size)
 
     def best(some: tuple[Level, ...]) -> Best:
-        return waves.best(some, [_floats(_squares(some, size, 0)[1])], total=False)
+        return waves.best(some, [_floats(_changes(some, size, 0)[1])], total=False)
 
     found = _fewest(best, levels)
     made = _spending(found.levels, found.precisions.tolist(), size, None, Fraction(1))
@@ -399,7 +377,7 @@ def _choose(size: int, theta: int) -> tuple[tuple[Level, ...], tuple[float, ...]
     waves = Waves(size)
 
     def best(some: tuple[Level, ...]) -> Best:
-        return waves.best(some, [_floats(_squares(some, size, theta)[0])], total=True)
+        return waves.best(some, [_floats(_changes(some, size, theta)[0])], total=True)
 
     found, alone = _fewest(best, (_LEAF, *_fine_hats(size), sums)), best((replace(sums, spacing=1),))
     if alone.error <= _WORTH_IT * found.error:
@@ -412,7 +390,7 @@ def _choose_with_total(size: int, theta: int) -> tuple[tuple[Level, ...], tuple[
     waves = Waves(size)
 
     def best(some: tuple[Level, ...]) -> Best:
-        return waves.best(some, [_floats(squares) for squares in _squares(some, size, theta)], total=False)
+        return waves.best(some, [_floats(changes) for changes in _changes(some, size, theta)], total=False)
 
     found = _fewest(best, (_LEAF, *_fine_hats(size), _TOTAL))
     return found.levels, tuple(found.precisions.tolist())
@@ -448,37 +426,43 @@ def _hats(size: int, overlap: int, spacing: int, fan: int) -> Iterator[Differenc
         spacing *= max(2, fan)
 
 
-def _squares(levels: Sequence[Level], size: int, theta: int) -> tuple[list[Fraction], list[Fraction]]:
-    """Return the squared change of every level in records, on a move of theta and when a record comes or goes."""
-    moved = [Fraction(level.most(theta), level.unit**2) for level in levels]
-    return moved, [Fraction(level.weight(0, size), level.unit**2) for level in levels]
+def _changes(levels: Sequence[Level], size: int, theta: int) -> tuple[list[Fraction], list[Fraction]]:
+    """Return the change of every level in records, as its noise counts it: on a move of theta, and by presence."""
+    units = [level.noise.scaled(Fraction(1), level.unit) for level in levels]
+    moved = [level.most(theta) / unit for level, unit in zip(levels, units, strict=True)]
+    return moved, [level.weight(0, size) / unit for level, unit in zip(levels, units, strict=True)]
 
 
-def _floats(squares: Sequence[Fraction]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.array(squares, dtype=np.float64)
+def _floats(changes: Sequence[Fraction]) -> Floats:
+    return np.array(changes, dtype=np.float64)
 
 
 def _spending(
-    levels: Sequence[Level], precisions: Sequence[float], size: int, theta: int | None, rho: Fraction
+    levels: Sequence[Level],
+    precisions: Sequence[float],
+    size: int,
+    theta: int | None,
+    amount: Fraction,
+    parts: int = _STEPS,
 ) -> tuple[Level, ...]:
-    """Give levels precisions in these proportions, so that a move of theta loses rho; None: so that presence does.
+    """Give levels precisions in these proportions, so that a move of theta loses the amount; None: that presence does.
 
-    With worst the sum of squared changes times precisions, the whole-number rows of a level of precision a have a
-    variance of unit^2 worst / (2 rho a). With a total, worst is the larger of both sums.
+    With worst the sum of changes times precisions, a level of precision a loses a / worst of the amount on a change of
+    1. With a total, worst is the larger of both sums.
     """
     largest = max(precisions)
-    shares = [Fraction(max(1, round(_STEPS * each / largest)), _STEPS) for each in precisions]
+    shares = [Fraction(max(1, round(parts * each / largest)), parts) for each in precisions]
     moved, presence = (
-        sum((square * share for square, share in zip(squares, shares, strict=True)), Fraction(0))
-        for squares in _squares(levels, size, theta or 0)
+        sum((change * share for change, share in zip(changes, shares, strict=True)), Fraction(0))
+        for changes in _changes(levels, size, theta or 0)
     )
-    if levels[-1] == _TOTAL:
+    if isinstance(levels[-1], TotalLevel):
         # Moves do not change the total: what they leave over is its.
         shares[-1] += max(moved - presence, Fraction(0))
         worst = max(moved, presence)
     else:
         worst = presence if theta is None else moved
     return tuple(
-        replace(level, scale=level.unit**2 * worst / (2 * rho * share))
+        replace(level, scale=level.noise.scaled(level.noise.lost(worst, amount * share), level.unit))
         for level, share in zip(levels, shares, strict=True)
     )

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS, RowNoise
 from blowfish_privacy.support.arrays import (
     Floats,
+    Integers,
     Matrix,
     blocks,
     column_by_column,
@@ -57,7 +58,7 @@ class Level(ABC):
     def rows(self, size: int) -> int:
         """Count the rows over ``size`` positions."""
 
-    def places(self, size: int) -> npt.NDArray[np.int64]:
+    def places(self, size: int) -> Integers:
         """Return the nodes of the rows."""
         return self.spacing * np.arange(self.rows(size))
 
@@ -78,7 +79,7 @@ class Level(ABC):
         return self.noise.lost(change, self.scale)
 
     @abstractmethod
-    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def answer(self, counts: Integers) -> Integers:
         """Return the exact rows, times :attr:`unit`."""
 
     @abstractmethod
@@ -90,7 +91,7 @@ class Level(ABC):
         """Return the covariance of the noise on what :meth:`hats` observes, as a sparse matrix."""
 
     @abstractmethod
-    def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def as_hats(self, noisy: Integers) -> Floats:
         """Turn noisy rows into noisy observations of :meth:`hats`."""
 
     @property
@@ -113,7 +114,7 @@ class DifferenceLevel(Level):
     def rows(self, size: int) -> int:
         return 2 * self.overlap - 1 - (-(size - 1) // self.spacing)
 
-    def places(self, size: int) -> npt.NDArray[np.int64]:
+    def places(self, size: int) -> Integers:
         return self.spacing * np.arange(1 - self.overlap, self.rows(size) - self.overlap + 1)
 
     def change(self, x: int, y: int) -> int:
@@ -140,7 +141,7 @@ class DifferenceLevel(Level):
     def _height(self, node: int, position: int) -> int:
         return self.unit - abs(position - node * self.spacing)
 
-    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def answer(self, counts: Integers) -> Integers:
         if self.unit == 1:
             return counts.copy()
         answers = np.empty(self.rows(len(counts)), dtype=np.int64)
@@ -149,7 +150,7 @@ class DifferenceLevel(Level):
             places[:] = self._touching(counts, (self.overlap - 1 - first) * self.spacing)[: len(places)]
         return answers
 
-    def _touching(self, counts: npt.NDArray[np.int64], before: int) -> npt.NDArray[np.int64]:
+    def _touching(self, counts: Integers, before: int) -> Integers:
         """Add up both sides of every hat, block by block; the first node is some positions before the first count."""
         g = self.unit
         blocks = np.zeros(-(-(before + len(counts)) // g) * g, dtype=np.int64)
@@ -175,7 +176,7 @@ class DifferenceLevel(Level):
     def covariance(self, size: int) -> Matrix:
         return diagonal(np.full(self.rows(size), self.variance))
 
-    def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def as_hats(self, noisy: Integers) -> Floats:
         return noisy / self.unit
 
 
@@ -198,7 +199,7 @@ class CumulativeLevel(Level):
     def weight(self, x: int, size: int) -> int:
         return self.change(x, max(x, self.rows(size) * self.spacing))
 
-    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def answer(self, counts: Integers) -> Integers:
         rows = self.rows(len(counts))
         sums = np.cumsum(counts)
         padded = np.full(rows * self.spacing, sums[-1], dtype=np.int64)
@@ -214,7 +215,7 @@ class CumulativeLevel(Level):
         main[:1] = self.variance
         return diagonal(main, beside=-self.variance)
 
-    def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def as_hats(self, noisy: Integers) -> Floats:
         return np.diff(noisy, prepend=0) / self.spacing
 
 
@@ -234,7 +235,7 @@ class TotalLevel(Level):
     def weight(self, x: int, size: int) -> int:
         return 1
 
-    def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def answer(self, counts: Integers) -> Integers:
         return counts.sum(keepdims=True)
 
     def hats(self, size: int) -> Matrix:
@@ -243,7 +244,7 @@ class TotalLevel(Level):
     def covariance(self, size: int) -> Matrix:
         return diagonal(np.full(1, self.variance))
 
-    def as_hats(self, noisy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def as_hats(self, noisy: Integers) -> Floats:
         return noisy.astype(np.float64)
 
 
@@ -298,7 +299,7 @@ class HatRows:
             depth = np.sum([places % level.spacing == 0 for level in self.levels], axis=0)
         return np.lexsort((np.repeat(np.arange(len(counts)), counts), places, depth))
 
-    def _widest_cut(self, places: npt.NDArray[np.int64], reach: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _widest_cut(self, places: Integers, reach: Integers) -> Integers:
         """Return for each hat the highest power of 2 of which a multiple lies inside it, at which it ends parts."""
         depth = np.zeros(len(places), dtype=np.int64)
         for power in range(1, self.size.bit_length() + 1):
@@ -346,11 +347,6 @@ class LeastSquares:
     def _shape(self) -> HatRows:
         return hat_rows(self.size, self.coarse)
 
-    @property
-    def hats(self) -> Matrix:
-        """The rows of all coarser levels."""
-        return self._shape.hats
-
     @cached_property
     def _solve(self) -> Any:
         if not self.coarse:
@@ -372,10 +368,6 @@ class LeastSquares:
 
         return solve
 
-    @property
-    def _overlapping(self) -> bool:
-        return self._shape.overlapping
-
     @cached_property
     def _total(self) -> tuple[Floats, float]:
         """Return the hats' response to the total, and how far it may be from what leaf and hats say of it."""
@@ -385,17 +377,13 @@ class LeastSquares:
     @cached_property
     def _ones(self) -> Floats:
         """What the hats see of one record everywhere, times the variance of the leaf's noise."""
-        return self.leaf * (self.hats @ np.ones(self.size))
-
-    def estimate(self, leaf: Floats, coarse: Sequence[Floats], total: int) -> Floats:
-        """Return the estimated counts, which add up to the total where it is exact."""
-        return self.estimates(leaf[None], [each[None] for each in coarse], np.array([float(total)]))[0]
+        return self.leaf * (self._shape.hats @ np.ones(self.size))
 
     def estimates(self, leaf: Floats, coarse: Sequence[Floats], totals: Floats) -> Floats:
-        """Return the same for several releases at once, one in each row."""
+        """Return the estimated counts of several releases, one in each row; they add up to totals that are exact."""
         observed = np.concatenate([np.zeros((len(leaf), 0)), *coarse], axis=1)
         response, spread = self._total
-        solved = np.ascontiguousarray(self._solve(observed.T - times(self.hats, leaf.T)).T)
+        solved = np.ascontiguousarray(self._solve(observed.T - times(self._shape.hats, leaf.T)).T)
         # Product by product, so that a release is estimated to the same bits alone and among others.
         seen = np.array([float(self._ones @ each) for each in solved])
         multipliers = ((totals - leaf.sum(axis=1) - seen) / spread)[:, None]
@@ -404,14 +392,14 @@ class LeastSquares:
     def spread(self, weights: Floats) -> Floats:
         """Multiply columns of weights by the covariance of the estimated counts, v I - v^2 B' G^-1 B."""
         response, left = self._total
-        solved = self._solve(self.hats @ weights)
+        solved = self._solve(self._shape.hats @ weights)
         multiplier = (weights.sum(axis=0) - self._ones @ solved) / left
         known = self._shape.turned @ (solved - np.outer(response, multiplier)) + multiplier
         return self.leaf * weights - self.leaf**2 * known
 
     def moments(self) -> tuple[float, float]:
         """Return the trace and the sum of all entries of the covariance of the cumulative estimate, exactly."""
-        if self._overlapping:
+        if self._shape.overlapping:
             covariance = self._inverse_information
             return float(np.trace(covariance)), float(covariance.sum())
         summed = np.cumsum(self._joined, axis=1)
@@ -424,7 +412,7 @@ class LeastSquares:
 
     def covariance(self) -> Floats:
         """Return the covariance of the cumulative estimate, entry by entry."""
-        if self._overlapping:
+        if self._shape.overlapping:
             return self._inverse_information
         summed = np.cumsum(self._joined, axis=1)
         places = np.arange(1, self.size + 1)
@@ -445,7 +433,7 @@ class LeastSquares:
 
     @cached_property
     def _joined(self) -> Floats:
-        return np.vstack([dense(self.hats), np.ones((1, self.size))])
+        return np.vstack([dense(self._shape.hats), np.ones((1, self.size))])
 
     @cached_property
     def _joint_solve(self) -> Any:

@@ -25,7 +25,7 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.ordered import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import Number
 from blowfish_privacy.support.progress import task
 
@@ -208,7 +208,7 @@ class OrderedFamily(Mechanism):
         return self.form.domain.size
 
     @abstractmethod
-    def estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
+    def estimate(self, noisy: Integers, records: int | None) -> Floats:
         """Return the linear, unbiased estimate of the number of records at or below each value."""
 
     @abstractmethod
@@ -224,17 +224,17 @@ class OrderedFamily(Mechanism):
     def covariance(self) -> Floats:
         """Return the estimate's covariance matrix; only for small sizes."""
 
-    @abstractmethod
-    def simulated_error(self, source: BitSource) -> Floats:
-        """Draw the noise once and return the resulting error of the estimate."""
-
     def drawn(self, source: BitSource) -> npt.NDArray[Any]:
-        """Draw the noise once, as :meth:`errors` takes it; by default the error itself."""
-        return self.simulated_error(source)
+        """Draw the noise once: nobody is counted, so that every answer is its noise."""
+        return self.measure(np.zeros(self.size, dtype=np.int64), source)
 
     def errors(self, drawn: npt.NDArray[Any]) -> Floats:
-        """Return the errors for several draws, one in each row: all at once, where that is faster."""
-        return drawn
+        """Return the errors of the estimate for several draws, one in each row."""
+        return np.stack([self.estimate(noise, 0) for noise in drawn])
+
+    def simulated_error(self, source: BitSource) -> Floats:
+        """Draw the noise once and return the error of the estimate."""
+        return self.errors(self.drawn(source)[None])[0]
 
     def public_ends(self) -> list[int]:
         """List the positions (exclusive) below which the number of records is public and exact."""
@@ -258,7 +258,7 @@ class OrderedFamily(Mechanism):
 
     def shown_estimate(
         self,
-        noisy: npt.NDArray[np.int64],
+        noisy: Integers,
         records: int | None,
         totals: Correction | None = None,
         stated: Constraints | None = None,

@@ -24,7 +24,7 @@ from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.ordered import CumulativeForm
 from blowfish_privacy.support.arrays import Floats, Integers
-from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.exact import rounded
 
 # Blocks of an ordered attribute, each with a tree of counts inside.
 
@@ -115,28 +115,19 @@ class Tree:
 
     def most_crossed(self, theta: int) -> int:
         """Return the most block ends that a move of at most theta crosses."""
-        x, y = self._worst(theta)
+        (x,), (y,) = self.worst_move(theta)
         return y // self.block - x // self.block
 
     def worst_move(self, theta: int) -> tuple[tuple[int], tuple[int]]:
         """Return a move of at most theta that crosses most block ends and changes every level."""
-        x, y = self._worst(theta)
-        return (x,), (y,)
-
-    def _worst(self, theta: int) -> tuple[int, int]:
         theta = min(theta, self.size - 1)
         if self.blocks == 1:
             # Next to the border between the first two nodes of the top level all levels change.
             border = self.width(1) if self.height else 1
-            return (border - 1, border) if theta and border < self.size else (0, 0)
+            return ((border - 1,), (border,)) if theta and border < self.size else ((0,), (0,))
         starts = np.arange(min(self.block, self.size - theta))
         best = int(starts[np.argmax((starts + theta) // self.block - starts // self.block)])
-        return best, best + theta
-
-    def uses(self) -> tuple[Integers, Integers]:
-        """Count for every prefix, and for every node, the positions whose estimate uses it."""
-        prefixes, nodes = self.intervals()
-        return prefixes[1] - prefixes[0], nodes[1] - nodes[0]
+        return (best,), (best + theta,)
 
     def intervals(self) -> tuple[Integers, Integers]:
         """Return the positions (first, one past the last) whose estimate uses each prefix and each node.
@@ -227,20 +218,17 @@ class OrderedHierarchical(OrderedFamily):
     def rows(self) -> int:
         return self.tree.prefixes + sum(self.tree.nodes(level) for level in range(1, self.tree.height + 1))
 
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         if int(counts.sum()) >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.")
         prefixes, nodes = self.tree.answer(counts)
         noisy = LAPLACE_ROWS.on(prefixes, self.prefix_scale, source)
         return np.concatenate([noisy, *(LAPLACE_ROWS.on(level, self.node_scale, source) for level in nodes)])
 
-    def estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
+    def estimate(self, noisy: Integers, records: int | None) -> Floats:
         sums = self.tree.cumulative(noisy).astype(np.float64)
         sums[-1] = records or 0
         return sums
-
-    def simulated_error(self, source: BitSource) -> Floats:
-        return self.estimate(self.measure(np.zeros(self.size, dtype=np.int64), source), 0)
 
     @cached_property
     def _variances(self) -> tuple[float, float]:
@@ -248,7 +236,8 @@ class OrderedHierarchical(OrderedFamily):
 
     def moments(self) -> tuple[float, float, float]:
         trace = together = 0.0
-        for uses, spread in zip(self.tree.uses(), self._variances, strict=True):
+        for (first, last), spread in zip(self.tree.intervals(), self._variances, strict=True):
+            uses = last - first
             trace += spread * float(uses.sum())
             together += spread * float((uses.astype(np.float64) ** 2).sum())
         return trace, together, 0.0
@@ -268,17 +257,22 @@ class OrderedHierarchical(OrderedFamily):
         return f"{'; '.join(parts)}. Block size and fan-out are those with the smallest error of a random range."
 
     def to_document(self) -> dict[str, Any]:
-        parts = {"prefixes": {"scale": str(self.prefix_scale)}, "nodes": {"scale": str(self.node_scale)}}
-        return {"name": self.name, "block": self.tree.block, "fan": self.tree.fan, **parts}
+        return {
+            "name": self.name,
+            "block": self.tree.block,
+            "fan": self.tree.fan,
+            "prefixes": LAPLACE_ROWS.to_document(self.prefix_scale),
+            "nodes": LAPLACE_ROWS.to_document(self.node_scale),
+        }
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         form = ordered_form(query, policy)
-        scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("prefixes", "nodes"))
+        scales = (LAPLACE_ROWS.from_document(written[part]) for part in ("prefixes", "nodes"))
         block, fan = written["block"], written["fan"]
         if type(block) is not int or type(fan) is not int or not 1 <= block <= form.domain.size or fan < 2:
             raise SpecError("the document is damaged: its block size or fan-out is not possible.")
-        return cls(form, Tree(form.domain.size, written["block"], written["fan"]), *scales)
+        return cls(form, Tree(form.domain.size, block, fan), *scales)
 
 
 def _trees(size: int, theta: int) -> list[Tree]:
@@ -298,22 +292,13 @@ def _split(form: CumulativeForm, tree: Tree, theta: int, epsilon: Fraction) -> t
     crossed, levels = tree.most_crossed(theta), tree.height
     one, none = Fraction(1), Fraction(0)
     unit = [OrderedHierarchical(form, tree, one, none), OrderedHierarchical(form, tree, none, one)]
-    costs = [_mse(part) * weight**2 for part, weight in zip(unit, (crossed, 2 * levels), strict=True)]
+    costs = [part.expected_error().mse * weight**2 for part, weight in zip(unit, (crossed, 2 * levels), strict=True)]
     roots = [cost ** (1 / 3) for cost in costs]
     share = 1 if not levels else 0 if not crossed else min(max(roots[0] / sum(roots), 0.001), 0.999)
     prefix = Fraction(round(share * _SHARES), _SHARES)
-    scales = (_over(crossed, prefix * epsilon), _over(2 * levels, (1 - prefix) * epsilon))
-    return _mse(OrderedHierarchical(form, tree, *scales)), tree, *scales
-
-
-def _mse(mechanism: OrderedHierarchical) -> float:
-    trace, together, _ = mechanism.moments()
-    return ((mechanism.size + 1) * trace - together) / (mechanism.size * (mechanism.size + 1) / 2)
+    scales = (LAPLACE_ROWS.lost(crossed, prefix * epsilon), LAPLACE_ROWS.lost(2 * levels, (1 - prefix) * epsilon))
+    return OrderedHierarchical(form, tree, *scales).expected_error().mse, tree, *scales
 
 
 def _ratio(change: int, scale: Fraction) -> Fraction:
     return change / scale if change and scale else Fraction(0)
-
-
-def _over(amount: int, epsilon: Fraction) -> Fraction:
-    return amount / epsilon if amount else Fraction(0)

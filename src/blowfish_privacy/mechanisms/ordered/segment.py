@@ -15,7 +15,6 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain, coarser
 from blowfish_privacy.errors import QueryError, SpecError
@@ -24,8 +23,7 @@ from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, Differen
 from blowfish_privacy.mechanisms.row_noise import RowNoise
 from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.support.arrays import Floats
-from blowfish_privacy.support.exact import exact
+from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.limits import ORDERED_VALUES
 
 EXACT_SIZE = 6_000
@@ -111,16 +109,16 @@ class Segment:
     def _overlapping(self) -> bool:
         return any(level.unit > level.spacing for level in self.levels)
 
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> Iterator[npt.NDArray[np.int64]]:
+    def measure(self, counts: Integers, source: BitSource) -> Iterator[Integers]:
         """Answer every level exactly and add its noise."""
         for level in self.levels:
             yield level.noise.on(level.answer(counts), level.scale, source)
 
-    def estimate(self, noisy: npt.NDArray[np.int64], total: int) -> Floats:
+    def estimate(self, noisy: Integers, total: int) -> Floats:
         """Return the estimated number of records at or below each position; ``total`` matters where it is public."""
         return self.estimates(noisy[None], np.array([total]))[0]
 
-    def estimates(self, noisy: npt.NDArray[np.int64], totals: npt.NDArray[np.int64]) -> Floats:
+    def estimates(self, noisy: Integers, totals: Integers) -> Floats:
         """Return the same for several releases at once, one in each row."""
         totals = noisy[:, -1] if self.has_total else totals
         if not self.levels:
@@ -156,22 +154,14 @@ class Segment:
         # Each draw averages over all positions, so large stretches need few.
         draws = max(3, min(_DRAWS_OVERLAPPING if self._overlapping else _DRAWS, _MOST_WORK // size))
         source = SimulationSource(f"a stretch of {size}")
-        errors = [self.simulated_error(source) for _ in range(draws)]
+        nobody = np.zeros(size, dtype=np.int64)
+        drawn = (np.concatenate([*self.measure(nobody, source)]) for _ in range(draws))
+        errors = [self.errors(noise[None])[0] for noise in drawn]
         traces, sums = [float(e @ e) for e in errors], [float(e.sum()) ** 2 for e in errors]
         precision = float(np.std(traces) / np.mean(traces) / np.sqrt(draws - 1))
         return float(np.mean(traces)), float(np.mean(sums)), precision
 
-    def simulated_error(self, source: BitSource) -> Floats:
-        """Draw the noise once and return the error of the estimate, which is linear and so does not depend on data."""
-        return self.errors(self.drawn(source)[None])[0]
-
-    def drawn(self, source: BitSource) -> npt.NDArray[np.int64]:
-        """Draw the noise of all rows once."""
-        # Nobody is counted, so that every answer is its noise.
-        nobody = np.zeros(self.stretch.size, dtype=np.int64)
-        return np.concatenate([nobody[:0], *self.measure(nobody, source)])
-
-    def errors(self, noise: npt.NDArray[np.int64]) -> Floats:
+    def errors(self, noise: Integers) -> Floats:
         """Return the errors of the estimate for several draws of the noise, one in each row."""
         return self.estimates(noise, np.zeros(len(noise), dtype=np.int64))
 
@@ -245,7 +235,7 @@ def level_words(level: Level) -> str:
 
 def level_to_document(level: Level) -> dict[str, Any]:
     """Write kind, spacing and scale, and how far bins overlap where it is further than to the next."""
-    scale = {level.noise.key: str(level.scale)}
+    scale = level.noise.to_document(level.scale)
     if isinstance(level, TotalLevel):
         return {"total": True, **scale}
     overlap = {"overlap": level.overlap} if isinstance(level, DifferenceLevel) and level.overlap > 1 else {}
@@ -254,7 +244,7 @@ def level_to_document(level: Level) -> dict[str, Any]:
 
 def level_from_document(written: dict[str, Any], noise: RowNoise) -> Level:
     """Read kind, spacing, overlap and scale."""
-    scale = exact(written[noise.key], f"a noise {noise.key}", error=SpecError)
+    scale = noise.from_document(written)
     if "total" in written:
         return TotalLevel(1, scale, noise)
     spacing, overlap, cumulative = written["spacing"], written.get("overlap", 1), written["cumulative"]

@@ -15,13 +15,10 @@ from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, check_secret_size
 from blowfish_privacy.mechanisms.ordered.level_choice import (
-    Shape,
-    calibrated_levels,
     choose_levels,
     levels_with_total,
     precise_levels,
     precise_levels_with_total,
-    precise_sums,
 )
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
 from blowfish_privacy.mechanisms.ordered.ordered_family import (
@@ -39,7 +36,7 @@ from blowfish_privacy.mechanisms.ordered.segment import (
     measurable,
     stretches,
 )
-from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
@@ -48,7 +45,7 @@ from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.ordered import CumulativeForm
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.arrays import Floats, Integers
 
 # What mechanisms share that measure levels on every stretch of an ordered attribute, whatever their noise.
 
@@ -60,7 +57,7 @@ class LevelFamily(OrderedFamily):
     form: CumulativeForm
     segments: tuple[Segment, ...]
 
-    noise: ClassVar[RowNoise]
+    proof = "docs/proofs/smooth_hierarchy.md"
     noise_words: ClassVar[str] = "Noise"
     needs_total: ClassVar[bool] = False
     """Whether it is of use only where the number of records is public."""
@@ -79,34 +76,33 @@ class LevelFamily(OrderedFamily):
         """Choose levels where the number of records is secret, so that no secret pair loses more than the amount."""
 
     @classmethod
-    def _levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        """Choose nothing for a single value, whose count is the total, and no noise where no move is secret."""
-        if stretch.size == 1:
-            return ()
-        if stretch.theta == 0:
-            return (DifferenceLevel(1, Fraction(0), cls.noise),)
-        return cls.levels(stretch, amount, records)
+    def prefixes(cls, theta: int, amount: Fraction) -> tuple[Level, ...]:
+        """Measure the cumulative counts alone: a move of theta changes theta of them by one."""
+        return (CumulativeLevel(1, cls.noise.lost(theta, amount), cls.noise),)
 
     @classmethod
-    def spending(cls, query: Query, policy: Policy, amount: Fraction, records: int | None) -> Self:
+    def calibrated(cls, query: Query, policy: Policy, *, records: int | None, **amount: Fraction) -> Self:
         """Choose levels for each stretch; every stretch gets all of the amount, since secret moves stay inside one."""
         form = ordered_form(query, policy, total=cls.needs_total)
         neighbours = steps(policy, form.domain.names)
         pieces = _pieces(neighbours, policy)
-        amount /= neighbours.rows**cls.noise.power
+        each = amount[cls.counted_in.name] / neighbours.rows**cls.noise.power
         if policy.size == "unknown":
-            levels = cls.levels_with_total(form.domain.size, pieces[0].theta, amount)
+            levels = cls.levels_with_total(form.domain.size, pieces[0].theta, each)
             check_secret_size(policy, max(level.unit for level in levels))
             return cls(form, (Segment(pieces[0], levels),))
-        size = pieces[-1].stop
-        expected = {stretch: None if records is None else records * stretch.size // size for stretch in pieces}
         chosen: dict[tuple[int, int], tuple[Level, ...]] = {}
         for stretch in pieces:
             shape = (stretch.size, stretch.theta)
-            if shape not in chosen:
-                chosen[shape] = cls._levels(stretch, amount, expected[stretch])
-        segments = tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in pieces)
-        return cls(form, segments)
+            if stretch.size == 1:
+                # Its count is the total.
+                chosen[shape] = ()
+            elif stretch.theta == 0:
+                chosen[shape] = (DifferenceLevel(1, Fraction(0), cls.noise),)
+            elif shape not in chosen:
+                expected = None if records is None else records * stretch.size // form.domain.size
+                chosen[shape] = cls.levels(stretch, each, expected)
+        return cls(form, tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in pieces))
 
     def certify(self, policy: Policy) -> Certificate:
         neighbours = steps(policy, self.form.domain.names)
@@ -137,7 +133,7 @@ class LevelFamily(OrderedFamily):
     def rows(self) -> int:
         return sum(segment.rows for segment in self.segments) + (len(self.segments) if len(self.segments) > 1 else 0)
 
-    def measure(self, counts: npt.NDArray[np.int64], source: BitSource) -> npt.NDArray[Any]:
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         largest = max((level.unit for segment in self.segments for level in segment.levels), default=1)
         if int(counts.sum()) * largest >= LARGEST_ANSWER:
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
@@ -148,7 +144,7 @@ class LevelFamily(OrderedFamily):
         totals = [np.array([part.sum() for part in parts])] if len(parts) > 1 else []
         return np.concatenate([*rows, *totals]) if rows or totals else np.zeros(0, dtype=np.int64)
 
-    def estimate(self, noisy: npt.NDArray[np.int64], records: int | None) -> Floats:
+    def estimate(self, noisy: Integers, records: int | None) -> Floats:
         totals = noisy[-len(self.segments) :].tolist() if len(self.segments) > 1 else [records or 0]
         estimates: list[Floats] = []
         start, below = 0, 0
@@ -182,15 +178,10 @@ class LevelFamily(OrderedFamily):
     def exact(self) -> bool:
         return super().exact and all(segment.exact for segment in self.segments)
 
-    def simulated_error(self, source: BitSource) -> Floats:
-        return np.concatenate([segment.simulated_error(source) for segment in self.segments])
-
-    def drawn(self, source: BitSource) -> npt.NDArray[np.int64]:
-        return np.concatenate([segment.drawn(source) for segment in self.segments])
-
     def errors(self, drawn: npt.NDArray[Any]) -> Floats:
-        parts = np.split(drawn, np.cumsum([segment.rows for segment in self.segments])[:-1], axis=1)
-        return np.concatenate([s.errors(part) for s, part in zip(self.segments, parts, strict=True)], axis=1)
+        # After the rows of all segments come their totals, which are 0.
+        parts = np.split(drawn, np.cumsum([segment.rows for segment in self.segments]), axis=1)
+        return np.concatenate([s.errors(part) for s, part in zip(self.segments, parts, strict=False)], axis=1)
 
     @property
     def exact_parts(self) -> int:
@@ -250,7 +241,6 @@ def _pieces(neighbours: Steps, policy: Policy) -> tuple[Stretch, ...]:
     return (Stretch(0, neighbours.graph.domain.size, neighbours.graph.largest_move(name)),)
 
 
-@dataclass(frozen=True, eq=False)
 class SmoothHierarchy(LevelFamily):
     """Noisy overlapping bins of several spacings, and block sums of the cumulative histogram at the top.
 
@@ -265,12 +255,6 @@ class SmoothHierarchy(LevelFamily):
     """
 
     name = "smooth-hierarchy"
-    proof = "docs/proofs/smooth_hierarchy.md"
-    noise = LAPLACE_ROWS
-
-    @classmethod
-    def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        return cls.spending(query, policy, epsilon, records)
 
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
@@ -285,10 +269,6 @@ class SmoothHierarchy(LevelFamily):
         return nearest_in_absolute(linear) if alone else nearest_in_squares(linear)
 
 
-# The smooth hierarchy with Gaussian noise: every range, quantile and cumulative count, for budgets in rho.
-
-
-@dataclass(frozen=True, eq=False)
 class GaussianHierarchy(LevelFamily):
     """Bins of several widths that overlap several times, and cumulative counts, with discrete Gaussian noise.
 
@@ -304,14 +284,9 @@ class GaussianHierarchy(LevelFamily):
     """
 
     name = "gaussian-hierarchy"
-    proof = "docs/proofs/smooth_hierarchy.md"
     counted_in = RHO
     noise = GAUSSIAN_ROWS
     noise_words = "Gaussian noise"
-
-    @classmethod
-    def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        return cls.spending(query, policy, rho, records)
 
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
@@ -322,7 +297,6 @@ class GaussianHierarchy(LevelFamily):
         return precise_levels_with_total(size, theta, amount)
 
 
-@dataclass(frozen=True, eq=False)
 class GaussianOrdered(GaussianHierarchy):
     """Discrete Gaussian noise of variance theta / (2 rho) on every cumulative count.
 
@@ -340,13 +314,9 @@ class GaussianOrdered(GaussianHierarchy):
 
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        return precise_sums(stretch.theta, amount)
+        return cls.prefixes(stretch.theta, amount)
 
 
-# The ordered mechanism: noise on the cumulative histogram itself.
-
-
-@dataclass(frozen=True, eq=False)
 class Ordered(SmoothHierarchy):
     """Noise of scale theta / epsilon on every cumulative count [he2014, section 7.1].
 
@@ -364,4 +334,4 @@ class Ordered(SmoothHierarchy):
 
     @classmethod
     def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        return calibrated_levels(Shape((), cumulative=True), stretch.size, stretch.theta, amount, records)
+        return cls.prefixes(stretch.theta, amount)
