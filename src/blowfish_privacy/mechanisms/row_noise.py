@@ -11,7 +11,7 @@ from typing import Any
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.noise import BitSource
+from blowfish_privacy.noise import BitSource, discrete_gaussian, discrete_laplace
 from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import PairClass
@@ -48,7 +48,8 @@ class RowNoise:
 
     def draw(self, scale: Fraction, size: int | Sequence[int], source: BitSource) -> Integers:
         """Draw noise of a scale that is not 0."""
-        return self.law.draw(scale, size, source=source)
+        sampler = discrete_laplace if self.power == 1 else discrete_gaussian
+        return sampler(scale, size, source=source)
 
     def on(self, rows: Integers, scale: Fraction | None, source: BitSource) -> Integers:
         """Add noise to exact rows."""

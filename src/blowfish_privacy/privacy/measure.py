@@ -63,7 +63,14 @@ def epsilon_of(rho: Fraction, delta: Fraction, pure: tuple[Fraction, ...] = ()) 
         linear = sum(min(order * epsilon**2 / 2, epsilon) for epsilon in others)
         return order * lost + linear + _float_offset(order, unlikely)
 
-    order = _order(cost)
+    def cost_in_rho(order: float) -> float:
+        return order * (lost + sum(epsilon**2 for epsilon in others) / 2) + _float_offset(order, unlikely)
+
+    def cost_in_epsilon(order: float) -> float:
+        return order * lost + _float_offset(order, unlikely)
+
+    # Each smaller of two amounts turns the cost down again, so that the search may end beside its least value.
+    order = min(map(_order, (cost, cost_in_rho, cost_in_epsilon)), key=lambda order: cost(float(order)))
     epsilon = epsilon_at(order, rho + sum(min(each**2 / 2, each / order) for each in pure), delta)
     return epsilon if rho else min(epsilon, round_up(sum(pure, Fraction(0))))
 
