@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from threading import get_ident
 
 import yaml
 
@@ -110,10 +112,33 @@ class Said(str):
     code: int
 
 
+class _Printed(io.StringIO):
+    """What this thread prints: others, left by earlier tests of the process, may print at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = get_ident()
+
+    def write(self, text: str) -> int:
+        return super().write(text) if get_ident() == self._thread else len(text)
+
+
+@contextmanager
+def _nothing_collected() -> Generator[None]:
+    """Let nothing that earlier tests left be collected now: it might print that it was never closed."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def command(name: str, line: str) -> Said:
     """Run a command with bits of its own, and return what it prints on both streams, and its exit code."""
-    out, err = io.StringIO(), io.StringIO()
-    with fixed(f"{name} {line}"), redirect_stdout(out), redirect_stderr(err):
+    out, err = _Printed(), _Printed()
+    with fixed(f"{name} {line}"), _nothing_collected(), redirect_stdout(out), redirect_stderr(err):
         code = run(shlex.split(line))
     said = Said(stable(f"$ blowfish {line}\n{out.getvalue()}---\n{err.getvalue()}---\n{code}\n"))
     said.code = code
