@@ -37,7 +37,7 @@ from blowfish_privacy.known_facts import changes, classes
 from blowfish_privacy.known_facts.fact_model import fact_model
 from blowfish_privacy.known_facts.facts import KnownCount, KnownFact, KnownMarginal
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import sensitivity
+from blowfish_privacy.privacy.sensitivity import sensitivity, sensitivity_of
 from blowfish_privacy.queries import Cumulative, Histogram, Linear, Query, Sum
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.support.progress import finished
@@ -140,13 +140,18 @@ def _as_if_large() -> Generator[None]:
     before = {(module, name): getattr(module, name) for module, name in limits}
     for (module, name), value in limits.items():
         setattr(module, name, value)
-    fact_model.cache_clear()
+    _forget()
     try:
         yield
     finally:
         for (module, name), value in before.items():
             setattr(module, name, value)
-        fact_model.cache_clear()
+        _forget()
+
+
+def _forget() -> None:
+    fact_model.cache_clear()
+    sensitivity_of.cache_clear()
 
 
 def _witnessed(query: Query, domain: Domain, witness: Sequence[Sequence[dict[str, Any]]]) -> Fraction:

@@ -78,6 +78,10 @@ class Domain:
         return isinstance(other, Domain) and list(self._attributes.items()) == list(other._attributes.items())
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(tuple(self._attributes.items()))
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations, product
 from math import inf
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -471,7 +472,11 @@ class SecretGraph(ABC):
 
     def canonical(self) -> Any:
         """Return one spelling, in plain JSON values, for all equivalent ways to write this graph."""
-        varied = [name for name in self.domain.names if self.domain[name].size > 1]
+        return self._spelling
+
+    @cached_property
+    def _spelling(self) -> Any:
+        varied = [name for name, size in zip(self.domain.names, self.domain.shape, strict=True) if size > 1]
         if not varied:
             return "public"
         return (self if len(varied) == len(self.domain.names) else self.project(varied))._canonical()

@@ -71,14 +71,14 @@ class PerAttribute(Secrets):
 
     def on(self, domain: Domain) -> SecretGraph:
         check_declared(self.secrets, domain, "secrets name")
-        lacking = [name for name in domain if name not in self.secrets]
+        lacking = [name for name in domain.names if name not in self.secrets]
         if lacking:
             raise PolicyError(
                 f"the secrets have no entry for {', '.join(lacking)}.",
                 hint="name every attribute; one that needs no protection is Public() ('public' in a file).",
             )
         bound: list[SecretGraph] = []
-        for name in domain:
+        for name in domain.names:
             try:
                 bound.append(self.secrets[name].on(domain.project([name])))
             except BlowfishError as error:
@@ -130,6 +130,10 @@ class CartesianGraph(SecretGraph):
     @property
     def one_at_a_time(self) -> bool:
         return True
+
+    @property
+    def has_edges(self) -> bool:
+        return any(graph.has_edges for graph in self.graphs)
 
     def changing(self, name: str) -> SecretGraph:
         from blowfish_privacy.graphs.explicit import Public  # listed pairs may turn out to be a product

@@ -467,8 +467,8 @@ class ThresholdGraph(SecretGraph):
     @cached_property
     def _shortest(self) -> tuple[Fraction, ...]:
         """The distance between the first two values of each attribute; 0 if there are not two."""
-        parts = zip(self.domain.attributes, self.weights, strict=True)
-        return tuple(weight * attribute.gap(0, 1) if attribute.size > 1 else Fraction(0) for attribute, weight in parts)
+        parts = zip(self.domain.attributes, self.domain.shape, self.weights, strict=True)
+        return tuple(weight * attribute.gap(0, 1) if size > 1 else Fraction(0) for attribute, size, weight in parts)
 
     @cached_property
     def _free(self) -> tuple[int, ...]:
@@ -478,6 +478,10 @@ class ThresholdGraph(SecretGraph):
 
     def component(self, x: Cell) -> Hashable:
         return tuple(position for axis, position in enumerate(x) if axis not in self._free)
+
+    @property
+    def has_edges(self) -> bool:
+        return bool(self._free)
 
     @property
     def connected(self) -> bool:
@@ -585,12 +589,12 @@ class ThresholdGraph(SecretGraph):
     def _canonical(self) -> Any:
         if not self.has_edges:
             return "public"
-        diameter = sum(w * a.gap(0, a.size - 1) for a, w in zip(self.domain.attributes, self.weights, strict=True))
-        if diameter <= self.theta:
+        parts = [*zip(self.domain.names, self.domain.attributes, self.weights, strict=True)]
+        sizes = self.domain.shape
+        if sum(w * a.gap(0, size - 1) for (_, a, w), size in zip(parts, sizes, strict=True)) <= self.theta:
             return "full"
         if self.one_at_a_time and len(self.domain.names) > 1:
             return {"per_attribute": {name: self.project([name]).canonical() for name in self.domain.names}}
-        parts = [*zip(self.domain.names, self.domain.attributes, self.weights, strict=True)]
         theta = self.theta
         if not any(isinstance(attribute, Binned) for _, attribute, _ in parts):
             # Distances are multiples of the greatest common divisor of the weighted steps.
@@ -698,8 +702,8 @@ class DistanceThreshold(Secrets):
         return f"DistanceThreshold({show(self.theta)}{scale})"
 
     def on(self, domain: Domain) -> ThresholdGraph:
-        for name in domain:
-            if not domain[name].ordered:
+        for name, attribute in zip(domain.names, domain.attributes, strict=True):
+            if not attribute.ordered:
                 raise PolicyError(
                     f"{name} is categorical, and categories have no distance.",
                     hint="use per_attribute, with full, partition or edges for the categories.",

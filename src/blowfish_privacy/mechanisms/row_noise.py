@@ -63,7 +63,7 @@ class RowNoise:
         """Derive how much a linear form changes between neighbours, counted as the noise counts it."""
         return sensitivity_of(form, policy, Norm.L1 if self.power == 1 else Norm.L2)
 
-    def by_class(self, form: LinearForm, policy: Policy, largest: Fraction) -> dict[PairClass, Fraction]:
+    def by_class(self, form: LinearForm, policy: Policy, largest: Fraction) -> Mapping[PairClass, Fraction]:
         """Derive how much a linear form changes along the secret pairs of each class."""
         return sensitivity_by_class(form, policy, largest, Norm.L1 if self.power == 1 else Norm.L2)
 

@@ -103,23 +103,16 @@ class Policy:
                 stacklevel=3,
             )
 
-    @property
+    @cached_property
     def graph(self) -> SecretGraph:
         """The secret graph on the domain."""
-        return self._graph
-
-    @property
-    def records(self) -> int | None:
-        """The number of records, if the policy states it or it follows from the known facts."""
-        return self._records
-
-    @cached_property
-    def _graph(self) -> SecretGraph:
         return self.secrets.on(self.domain)
 
     @cached_property
-    def _records(self) -> int | None:
-        return check_facts(self.domain, self.known, self.size if isinstance(self.size, int) else None)
+    def records(self) -> int | None:
+        """The number of records, if the policy states it or it follows from the known facts."""
+        stated = self.size if isinstance(self.size, int) else None
+        return check_facts(self.domain, self.known, stated) if self.known else stated
 
     def distance(self, first: Mapping[str, object], second: Mapping[str, object]) -> Hops:
         """Count the steps between two values, d_G; ``math.inf`` if nothing protects one from the other.
@@ -195,9 +188,10 @@ class Policy:
 
     def canonical(self) -> dict[str, Any]:
         """Return a form in plain JSON values that is the same for all equivalent ways to write this policy."""
+        declared = zip(self.domain.names, self.domain.attributes, strict=True)
         form: dict[str, Any] = {
             "version": 1,
-            "domain": {name: self.domain[name].canonical() for name in sorted(self.domain)},
+            "domain": {name: attribute.canonical() for name, attribute in sorted(declared, key=lambda item: item[0])},
             "secrets": self.graph.canonical(),
             "size": self.size,
             "rows_per_person": self.rows_per_person,
@@ -206,6 +200,22 @@ class Policy:
             facts = {json.dumps(fact.canonical(self.domain), sort_keys=True) for fact in self.known}
             form |= {"known": [json.loads(fact) for fact in sorted(facts)], "compensation": self.compensation}
         return form
+
+    @cached_property
+    def section(self) -> dict[str, Any]:
+        """The policy as it stands in a policy file; not to be changed."""
+        domain = zip(self.domain.names, self.domain.attributes, strict=True)
+        written: dict[str, Any] = {
+            "domain": {name: attribute.to_file() for name, attribute in domain},
+            "secrets": self.secrets.to_file(),
+        }
+        if self.known:
+            written["known"] = [fact.to_file(self.domain) for fact in self.known]
+        size = self.secrets.size or "known"
+        for name, default in (("compensation", "anywhere"), ("size", size), ("rows_per_person", 1)):
+            if getattr(self, name) != default:
+                written[name] = getattr(self, name)
+        return written
 
     @cached_property
     def hash(self) -> str:
@@ -256,7 +266,7 @@ _MOST_CELLS = 10_000_000
 def contradicted(policy: Policy, count: Counter, sound: Container[str] | None = None) -> Iterator[KnownFact]:
     """Yield the facts whose stated counts disagree with the data; if given, only facts about ``sound`` attributes."""
     stated = [fact for fact in stated_facts(policy) if sound is None or all(name in sound for name in fact.attributes)]
-    names = tuple(name for name in policy.domain if any(name in fact.attributes for fact in stated))
+    names = tuple(name for name in policy.domain.names if any(name in fact.attributes for fact in stated))
     together = prod(policy.domain[name].size for name in names) <= _MOST_CELLS
     all_counts = count(names) if names and together else None
     for fact in stated:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import lcm
 from typing import Literal, TypeAlias
 
@@ -218,7 +219,7 @@ class Loss:
                 sums[pairs] = sums.get(pairs, Fraction(0)) + amount
         return cls.of(sums, measure)
 
-    @property
+    @cached_property
     def largest(self) -> Fraction:
         """The largest loss on any secret pair."""
         return max((self.on(pairs) for pairs in {pairs.whole for pairs, _ in self}), default=Fraction(0))

@@ -183,6 +183,7 @@ class Measure(ABC):
         Measure.kinds[name] = cls()
 
     @staticmethod
+    @lru_cache(maxsize=256)
     def named(name: str) -> Measure:
         """Find a measure by its name."""
         measure = Measure.kinds.get(name) or Approximate.read(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +103,8 @@ def _inside(domain: Domain, box: Box) -> npt.NDArray[np.bool_]:
     return np.all([_product(domain, {name: inside}) for name, inside in own.items()], axis=0)
 
 
-def blocks(policy: Policy, names: Sequence[str]) -> Integers | None:
+@lru_cache(maxsize=2)
+def blocks(policy: Policy, names: tuple[str, ...]) -> Integers | None:
     """Return the block of each cell of some attributes, where their counts are public and say more than the total.
 
     None if they are not: there is one block, every cell is one, the number of records is secret, or no proof is found

@@ -11,10 +11,12 @@ Known facts make several records move together (:mod:`blowfish_privacy.known_fac
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from blowfish_privacy.errors import PolicyError, brief
@@ -70,6 +72,7 @@ def sensitivity(query: Query, policy: Policy) -> Sensitivity:
     return sensitivity_of(query.on(policy.domain), policy)
 
 
+@lru_cache(maxsize=8)
 def sensitivity_of(form: LinearForm, policy: Policy, norm: Norm = Norm.L1) -> Sensitivity:
     """Derive the sensitivity of a linear form on some attributes of a policy's domain: what Laplace noise has to hide.
 
@@ -106,9 +109,10 @@ def sensitivity_of(form: LinearForm, policy: Policy, norm: Norm = Norm.L1) -> Se
     return largest
 
 
+@lru_cache(maxsize=8)
 def sensitivity_by_class(
     form: LinearForm, policy: Policy, largest: Fraction, norm: Norm = Norm.L1
-) -> dict[PairClass, Fraction]:
+) -> Mapping[PairClass, Fraction]:
     """Bound the change along the secret pairs of each class that a linear form may tell apart.
 
     ``largest`` is its sensitivity, derived before: it changes by that along pairs of one class, and by less elsewhere.
@@ -124,7 +128,7 @@ def sensitivity_by_class(
             graph = policy.graph if pairs == ALL else policy.graph.changing(pairs.attribute)
             _, change, _ = _worst(form, graph.project(names), norm)
         changes[pairs] = min(policy.rows_per_person**norm.power * change, largest)
-    return changes
+    return MappingProxyType(changes)
 
 
 def _worst(form: LinearForm, graph: SecretGraph, norm: Norm) -> tuple[Edge | None, Fraction, bool]:

@@ -82,7 +82,7 @@ class HistogramForm(CountingForm):
         return some_edge(graph), True
 
     def heaviest(self) -> Cell:
-        return self.domain.unflat(0)
+        return (0,) * len(self.domain.names)
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         return counts.reshape(-1)

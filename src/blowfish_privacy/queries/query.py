@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any, ClassVar, TypeAlias
@@ -64,7 +65,7 @@ class Selection:
 
     def box(self, domain: Domain) -> dict[str, Subset]:
         """Return the condition as positions."""
-        return read_box(domain, self.where, what="where", error=QueryError)
+        return read_box(domain, self.where, what="where", error=QueryError) if self.where else {}
 
     def is_everything(self, domain: Domain) -> bool:
         """Say whether all records are selected, and make one group."""
@@ -296,11 +297,16 @@ class Query(ABC):
 
     def own_domain(self, domain: Domain) -> Domain:
         """Return the domain of the query's attributes, or of levels of them."""
-        try:
-            domain.axes(self.attributes)
-            return domain.project(self.attributes)
-        except DomainError as error:
-            raise QueryError(error.message, hint=error.hint) from None
+        return _domain_of(domain, tuple(self.attributes))
+
+
+@lru_cache(maxsize=64)
+def _domain_of(domain: Domain, attributes: tuple[str, ...]) -> Domain:
+    try:
+        domain.axes(attributes)
+        return domain.project(attributes)
+    except DomainError as error:
+        raise QueryError(error.message, hint=error.hint) from None
 
 
 @dataclass(frozen=True)
@@ -471,7 +477,7 @@ def check_asked(query: Query, selection: Selection, domain: Domain) -> None:
     box = selection.box(domain)
     if len(set(selection.by)) < len(selection.by):
         raise QueryError("groups name an attribute twice.")
-    looked_at = {domain.axis(name) for name in query.attributes}
+    looked_at = domain.axes(query.attributes)
     for name in selection.by:
         if not domain.resolves(name):
             raise QueryError(f"by names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))

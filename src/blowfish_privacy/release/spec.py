@@ -592,17 +592,7 @@ def _read_policy(section: dict[str, Any], at: Locator, folder: FilePath | None =
 
 def policy_to_section(policy: Policy) -> dict[str, Any]:
     """Write a policy as the policy section of a file."""
-    section: dict[str, Any] = {
-        "domain": {name: policy.domain[name].to_file() for name in policy.domain},
-        "secrets": policy.secrets.to_file(),
-    }
-    if policy.known:
-        section["known"] = [fact.to_file(policy.domain) for fact in policy.known]
-    size = policy.secrets.size or "known"
-    for name, default in (("compensation", "anywhere"), ("size", size), ("rows_per_person", 1)):
-        if getattr(policy, name) != default:
-            section[name] = getattr(policy, name)
-    return section
+    return policy.section
 
 
 def dumps(policy: Policy) -> str:
