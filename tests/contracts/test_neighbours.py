@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 import blowfish_privacy as bp
 from blowfish_lab.paper.examples import Repair, asymmetric, main, neighbours_of, random_policies, tables
-from blowfish_privacy.known_facts.classes import classes_of, joined_classes
+from blowfish_privacy.known_facts.fact_model import classes_of, joined_classes
 from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.testing import oracle
 from blowfish_privacy.testing.strategies import policies

@@ -14,7 +14,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.privacy import public_totals
 from blowfish_privacy.privacy.public_totals import BlockForm, Totals, blocks, records_total, stated_totals
-from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.privacy.sensitivity import remembered, sensitivity_of
 from blowfish_privacy.release import verification
 from blowfish_privacy.testing.oracle import hops_by_search, linear_sensitivity
 from blowfish_privacy.testing.strategies import policies
@@ -90,7 +90,7 @@ def test_large_domains_are_certified_without_listing_pairs(monkeypatch):
     form = BlockForm(domain.project(["w", "v", "z"]), moved)
     assert sensitivity_of(form, policy).value == 2
     monkeypatch.setattr(public_totals, "_MOST_LABELLED", 1)
-    blocks.cache_clear()
+    remembered.cache_clear()
     assert blocks(policy, ("w", "v", "z")).tolist() == labels.tolist()
 
 

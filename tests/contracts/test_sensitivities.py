@@ -20,6 +20,7 @@ from blowfish_privacy.mechanisms import Gaussian, Laplace, WeightedOffsets
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import (
     Norm,
+    remembered,
     sensitivity_by_class,
     sensitivity_of,
 )
@@ -245,7 +246,7 @@ def test_where_edges_are_too_many_to_compare_the_bound_is_never_too_small(kind, 
     form, contribution = query.on(policy.domain), added(query, policy.domain)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("blowfish_privacy.queries.weights.MOST_COMPARED", -1)
-        sensitivity_of.cache_clear()
+        remembered.cache_clear()
         found = [sensitivity_of(form, policy), sensitivity_of(form, policy, Norm.L2)]
     for power, bound in enumerate(found, 1):
         changes = [

@@ -33,11 +33,12 @@ from blowfish_privacy.graphs import (
     by_value,
     graph,
 )
-from blowfish_privacy.known_facts import changes, classes
+from blowfish_privacy.known_facts import changes
+from blowfish_privacy.known_facts import fact_model as classes
 from blowfish_privacy.known_facts.fact_model import fact_model
 from blowfish_privacy.known_facts.facts import KnownCount, KnownFact, KnownMarginal
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.sensitivity import sensitivity, sensitivity_of
+from blowfish_privacy.privacy.sensitivity import remembered, sensitivity
 from blowfish_privacy.queries import Cumulative, Histogram, Linear, Query, Sum
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.support.progress import finished
@@ -151,7 +152,7 @@ def _as_if_large() -> Generator[None]:
 
 def _forget() -> None:
     fact_model.cache_clear()
-    sensitivity_of.cache_clear()
+    remembered.cache_clear()
 
 
 def _witnessed(query: Query, domain: Domain, witness: Sequence[Sequence[dict[str, Any]]]) -> Fraction:

@@ -1,9 +1,8 @@
 """The declared domain of a table: its attributes, their product, and choices of their values."""
 
 from blowfish_privacy.domain.attribute import Attribute, Numeric, Positions, Spaced, Subset
-from blowfish_privacy.domain.categorical import Categorical
+from blowfish_privacy.domain.categorical import AT, Categorical, Hierarchy, HierarchyLevel
 from blowfish_privacy.domain.date import Date
-from blowfish_privacy.domain.hierarchy import AT, Hierarchy, HierarchyLevel
 from blowfish_privacy.domain.numbers import Bin, Binned, Decimal, Integer, Marks, coarser
 from blowfish_privacy.domain.product import (
     BLOCK_FORM,

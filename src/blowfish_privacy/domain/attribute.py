@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from math import gcd
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -219,6 +220,15 @@ class Attribute(ABC):
     def say(self, position: int) -> str:
         """Write the value at a position for use inside a sentence."""
         return self.show(position)
+
+    def say_all(self, chosen: Subset, most: int) -> str:
+        """Write a set of values for use inside a sentence, as ranges where they have an order; ``most`` are written."""
+        if self.ordered:
+            runs = [(self.show(start), self.show(stop - 1)) for start, stop in chosen.runs[: most + 1]]
+            said = [low if low == high else f"from {low} to {high}" for low, high in runs]
+        else:
+            said = [self.say(position) for position in islice(chosen, most + 1)]
+        return " or ".join(said[:most]) + (" or .." if len(said) > most else "")
 
     def encode(self, column: Iterable[Any]) -> Positions:
         """Return the positions of a whole column, treating outside and missing values as declared."""

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from annotated_types import Len
 
 from blowfish_privacy.domain.attribute import Attribute, Positions, Subset, check_positions
-from blowfish_privacy.domain.hierarchy import AT, Hierarchy, HierarchyLevel, levels_of
+from blowfish_privacy.domain.categorical import AT, Hierarchy, HierarchyLevel, levels_of
 from blowfish_privacy.domain.numbers import Bin
 from blowfish_privacy.errors import BlowfishError, DataError, DomainError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.support.exact import exact, plain

@@ -16,7 +16,7 @@ import numpy as np
 from blowfish_privacy.domain import Cell, Domain, Subset, quoted
 from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, nearest
 from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, EqualBlocks, Pieces, by_any, whole
-from blowfish_privacy.graphs.explicit import Public, graph_of
+from blowfish_privacy.graphs.explicit import CartesianGraph, Public, graph_of
 from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
     MOST_VALUES,
@@ -34,7 +34,6 @@ from blowfish_privacy.graphs.graph import (
     steepest_of,
 )
 from blowfish_privacy.graphs.partition import PartitionGraph
-from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.support.file_forms import Form, Wanted
 
 

@@ -93,13 +93,11 @@ class ListedBlocks(Blocks):
         return len(self.blocks)
 
     @cached_property
-    def _starts(self) -> tuple[list[int], list[int]]:
-        runs = sorted((start, label) for label, block in enumerate(self.blocks) for start, _ in block.runs)
-        return [start for start, _ in runs], [label for _, label in runs]
+    def _block_of(self) -> GroupOf:
+        return GroupOf(self.blocks)
 
     def label(self, position: int) -> int:
-        starts, labels = self._starts
-        return labels[bisect_right(starts, position) - 1]
+        return self._block_of(position)
 
     def block(self, label: int) -> Subset:
         return self.blocks[label]
@@ -295,6 +293,12 @@ class ClassPairs:
     touched: Bools | None = None
     """The pieces whose values a joining secret pair touches; None if this was not worked out."""
 
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs, each with the smaller class first."""
+        size = len(self.ends)
+        return tuple(zip((self.keys // size).tolist(), (self.keys % size).tolist(), strict=True))
+
 
 class GroupOf:
     """Finds the group that contains a position."""
@@ -306,9 +310,9 @@ class GroupOf:
 
     def __call__(self, position: int) -> int:
         """Return the number of the group that contains a position."""
-        return int(self.many(position))
+        return int(self._numbers[bisect_right(self._starts, position) - 1])
 
-    def many(self, positions: Integers | int) -> Integers:
+    def many(self, positions: Integers) -> Integers:
         """Return the numbers of the groups that contain many positions."""
         return self._numbers[np.searchsorted(self._starts, positions, side="right") - 1]
 

@@ -237,25 +237,20 @@ def shifted(rows: Rows, reaches: Iterable[int], near: Callable[[tuple[int, ...]]
     sides = [min(reach, size - 1) for reach, size in zip(reaches, shape, strict=True)]
     if rows.size * np.prod([2 * side + 1 for side in sides], dtype=float) > _MOST_SHIFTED:
         return None
-    return steepest_of(_shifts(rows, sides, near))
-
-
-def _shifts(rows: Rows, sides: list[int], near: Callable[[tuple[int, ...]], bool]) -> Iterator[Steepest]:
-    zero = tuple(0 for _ in sides)
+    best, zero = FLAT, tuple(0 for _ in sides)
     for offset in product(*(range(-side, side + 1) for side in sides)):
         if offset <= zero or not near(offset):
             continue
-        ahead = tuple(
-            slice(max(step, 0), size + min(step, 0)) for step, size in zip(offset, rows.shape[1:], strict=True)
-        )
-        behind = tuple(
-            slice(max(-step, 0), size - max(step, 0)) for step, size in zip(offset, rows.shape[1:], strict=True)
-        )
+        moved = [*zip(offset, shape, strict=True)]
+        ahead = tuple(slice(max(step, 0), size + min(step, 0)) for step, size in moved)
+        behind = tuple(slice(max(-step, 0), size - max(step, 0)) for step, size in moved)
         changes = np.abs(rows[:, *ahead] - rows[:, *behind])
         row, *at = (int(each) for each in np.unravel_index(int(changes.argmax()), changes.shape))
-        start = tuple(position + part.start for position, part in zip(at, behind, strict=True))
-        end = tuple(position + step for position, step in zip(start, offset, strict=True))
-        yield Steepest(int(changes[row, *at]), row, (start, end))
+        if changes[row, *at] > best.rise:
+            start = tuple(position + part.start for position, part in zip(at, behind, strict=True))
+            end = tuple(position + step for position, step in zip(start, offset, strict=True))
+            best = Steepest(int(changes[row, *at]), row, (start, end))
+    return best
 
 
 def along_axis(rows: Rows, axis: int, search: Callable[[Rows], Steepest | None]) -> Steepest | None:
@@ -396,6 +391,9 @@ class SecretGraph(ABC):
 
     domain: Domain
 
+    alike_everywhere: ClassVar[bool] = False
+    """Whether all graphs of the kind are homogeneous."""
+
     @property
     def homogeneous(self) -> bool:
         """Whether an edge along an attribute exists regardless of the values of the other attributes.
@@ -403,7 +401,7 @@ class SecretGraph(ABC):
         Then hops depend only on the attributes in which two values differ, and an edge of the projection onto
         one attribute is an edge with all other attributes fixed.
         """
-        return len(self.domain.names) == 1
+        return self.alike_everywhere or len(self.domain.names) == 1
 
     @property
     def complete(self) -> bool:

@@ -81,10 +81,7 @@ class FullDomainGraph(SecretGraph):
     """The complete graph."""
 
     domain: Domain
-
-    @property
-    def homogeneous(self) -> bool:
-        return True
+    alike_everywhere = True
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
         return x != y
@@ -276,10 +273,7 @@ class PartitionGraph(SecretGraph):
 
     domain: Domain
     cuts: tuple[Blocks, ...]
-
-    @property
-    def homogeneous(self) -> bool:
-        return True
+    alike_everywhere = True
 
     @property
     def transitive(self) -> bool:

@@ -249,32 +249,20 @@ class PricedAxis:
 
 def furthest(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
     """Bound the largest total price of a move of at most theta; exact for whole numbers of equal weight."""
-    if any(axis.binned for axis in axes):
-        return _linear(axes, theta)
-    if len({axis.distance for axis in axes}) == 1:
-        return _greedy(axes, theta)
-    if len(axes) == 2 and axes[0].most <= _MOST_MOVES:
-        return _enumerated(axes[0], axes[1], theta)
-    return _linear(axes, theta)
-
-
-def _greedy(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
-    """Take the dearest positions first: all use up the same distance."""
-    left, total = int(theta / axes[0].distance), Fraction(0)
-    for axis in sorted(axes, key=lambda axis: axis.price, reverse=True):
-        taken = min(left, axis.most)
-        total, left = total + taken * axis.price, left - taken
-    return total
-
-
-def _enumerated(first: PricedAxis, second: PricedAxis, theta: Fraction) -> Fraction:
-    """Combine every move along one attribute with the longest that theta still allows along the other."""
-    rests = ((move, int((theta - first.distance * move) / second.distance)) for move in range(first.most + 1))
-    return max(first.price * move + second.price * min(rest, second.most) for move, rest in rests)
-
-
-def _linear(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
-    """Allow fractions of positions; neighbouring bins have distance 0."""
+    whole = not any(axis.binned for axis in axes)
+    if whole and len({axis.distance for axis in axes}) == 1:
+        # All positions use up the same distance, so the dearest come first.
+        left, total = int(theta / axes[0].distance), Fraction(0)
+        for axis in sorted(axes, key=lambda axis: axis.price, reverse=True):
+            taken = min(left, axis.most)
+            total, left = total + taken * axis.price, left - taken
+        return total
+    if whole and len(axes) == 2 and axes[0].most <= _MOST_MOVES:
+        # Every move along one attribute is combined with the longest that theta still allows along the other.
+        first, second = axes
+        rests = ((move, int((theta - first.distance * move) / second.distance)) for move in range(first.most + 1))
+        return max(first.price * move + second.price * min(rest, second.most) for move, rest in rests)
+    # Fractions of positions are allowed; neighbouring bins have distance 0.
     free = sum((axis.price for axis in axes if axis.binned), Fraction(0))
     return free + theta * max((axis.price / axis.distance for axis in axes), default=Fraction(0))
 
@@ -446,10 +434,7 @@ class ThresholdGraph(SecretGraph):
     domain: Domain
     theta: Fraction
     weights: tuple[Fraction, ...]
-
-    @property
-    def homogeneous(self) -> bool:
-        return True
+    alike_everywhere = True
 
     @property
     def one_at_a_time(self) -> bool:

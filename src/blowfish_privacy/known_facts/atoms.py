@@ -17,8 +17,7 @@ import numpy as np
 
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.changes import Scalar, Span, candidates, change
-from blowfish_privacy.known_facts.classes import Arc, Incidence, reduced
-from blowfish_privacy.known_facts.fact_model import FactModel
+from blowfish_privacy.known_facts.fact_model import Arc, FactModel, Incidence, reduced
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.support.arrays import Integers
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.graphs.graph import Edge
-from blowfish_privacy.known_facts.classes import Classes, projections
+from blowfish_privacy.known_facts.fact_model import Classes, projections
 from blowfish_privacy.queries.query import LinearForm, Pattern
 from blowfish_privacy.support.arrays import Integers
 

@@ -11,6 +11,8 @@ from math import prod
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from annotated_types import Interval, Len
 
 from blowfish_privacy.domain import (
@@ -33,6 +35,7 @@ from blowfish_privacy.support.limits import MARGINAL_CELLS, RECORDS
 #
 # A fact of one's own is a :class:`KnownCount` or a :class:`KnownMarginal` with a keyword and a form of its own.
 
+_MOST_SHOWN = 6
 COUNT_FORM: TypeAlias = Annotated[int, Interval(ge=0, le=RECORDS)]
 
 
@@ -164,16 +167,14 @@ def checked_count(value: Any) -> int:
 def _show_choice(domain: Domain, name: str, chosen: Any, *, whole: bool) -> str:
     if isinstance(chosen, tuple):
         return f"from {chosen[0]} to {chosen[1]}"
+    attribute = domain[name]
     if isinstance(chosen, list | set | frozenset | range):
-        if whole and domain[name].ordered:
-            runs = domain[name].subset(chosen).runs
-            ends = [(domain[name].show(start), domain[name].show(stop - 1)) for start, stop in runs]
-            return " or ".join(low if low == high else f"from {low} to {high}" for low, high in ends)
-        if whole:
-            return " or ".join(map(domain[name].say, domain[name].subset(chosen)))
-        shown = [domain[name].say(position) for position in islice(domain[name].subset(chosen), 7)]
-        return " or ".join(shown[:6]) + (" or .." if len(shown) > 6 else "")
-    return str(chosen) if domain[name].ordered else worded(str(chosen))
+        subset = attribute.subset(chosen)
+        if whole or not attribute.ordered:
+            return attribute.say_all(subset, len(subset) if whole else _MOST_SHOWN)
+        shown = [*map(attribute.say, islice(subset, _MOST_SHOWN + 1))]
+        return " or ".join(shown[:_MOST_SHOWN]) + (" or .." if len(shown) > _MOST_SHOWN else "")
+    return str(chosen) if attribute.ordered else worded(str(chosen))
 
 
 # The number of records for every combination of values of some attributes, assumed to be known to everybody.
@@ -242,6 +243,16 @@ class KnownMarginal(Fact):
             shape = " x ".join(map(str, marginal.shape))
             raise PolicyError(f"the counts of the marginal of {', '.join(self.attributes)} must be a list of {shape}.")
         return tuple(checked_count(count) for count in flat)
+
+    def summed(self, domain: Domain, names: Sequence[str]) -> npt.NDArray[np.object_] | None:
+        """Sum the stated counts over the attributes that are not named; the others come in the order of the names."""
+        counts = self.counts(domain)
+        if counts is None:
+            return None
+        table = np.array(counts, dtype=object).reshape(self.projected(domain).shape)
+        own = [name for name in self.attributes if name in names]
+        kept = table.sum(axis=tuple(axis for axis, name in enumerate(self.attributes) if name not in names))
+        return kept.transpose([own.index(name) for name in names])
 
     def counted(self, domain: Domain) -> Iterator[CountedBox]:
         """Yield every cell as a box with its count."""
@@ -396,21 +407,18 @@ def check_facts(domain: Domain, known: Sequence[KnownFact], stated_size: int | N
                 raise _contradiction(f"{fact.words(domain)} exceeds the number of records, {size:,}")
     if len(known) <= _MOST_PAIRWISE:
         for first, second in combinations(known, 2):
-            _check_pair(domain, first, second, size)
+            match first, second:
+                case KnownMarginal(), KnownMarginal():
+                    _check_marginals(domain, first, second)
+                case KnownCount(), KnownCount():
+                    _check_counts(domain, first, second, size)
+                case KnownMarginal(), KnownCount():
+                    _check_mixed(domain, first, second)
+                case KnownCount(), KnownMarginal():
+                    _check_mixed(domain, second, first)
     if len(known) > 2 or len({type(fact) for fact in known}) > 1:
         _check_together(domain, known, size)
     return size
-
-
-def _check_pair(domain: Domain, first: KnownFact, second: KnownFact, size: int | None) -> None:
-    if isinstance(first, KnownMarginal) and isinstance(second, KnownMarginal):
-        _check_marginals(domain, first, second)
-    elif isinstance(first, KnownCount) and isinstance(second, KnownCount):
-        _check_counts(domain, first, second, size)
-    elif isinstance(first, KnownMarginal) and isinstance(second, KnownCount):
-        _check_mixed(domain, first, second)
-    elif isinstance(first, KnownCount) and isinstance(second, KnownMarginal):
-        _check_mixed(domain, second, first)
 
 
 def _check_together(domain: Domain, known: Sequence[KnownFact], size: int | None) -> None:
@@ -420,7 +428,6 @@ def _check_together(domain: Domain, known: Sequence[KnownFact], size: int | None
     members = _pieces(domain, stated)
     if members is None:
         return
-    import numpy as np
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -485,26 +492,14 @@ def _total(domain: Domain, known: Sequence[KnownFact], stated: int | None) -> in
     return totals[0][0] if totals else None
 
 
-def _margin(domain: Domain, fact: KnownMarginal, names: Sequence[str]) -> dict[tuple[int, ...], int]:
-    """Sum a marginal's counts over the attributes that are not named."""
-    marginal = fact.projected(domain)
-    axes = [marginal.axis(name) for name in names]
-    sums: dict[tuple[int, ...], int] = {}
-    for cell, count in zip(marginal.cells(), fact.counts(domain) or (), strict=True):
-        key = tuple(cell[axis] for axis in axes)
-        sums[key] = sums.get(key, 0) + count
-    return sums
-
-
 def _check_marginals(domain: Domain, first: KnownMarginal, second: KnownMarginal) -> None:
     shared = [name for name in first.attributes if name in second.attributes]
-    if first.given is None or second.given is None or not shared:
+    one, other = (fact.summed(domain, shared) if shared else None for fact in (first, second))
+    if one is None or other is None:
         return
-    one, other = _margin(domain, first, shared), _margin(domain, second, shared)
-    for cell, count in one.items():
-        if other[cell] != count:
-            where = domain.project(shared).show(cell)
-            raise _contradiction(f"two marginals disagree on {where}: {count:,} and {other[cell]:,}")
+    for cell in map(tuple, np.argwhere(one != other).tolist()):
+        where = domain.project(shared).show(cell)
+        raise _contradiction(f"two marginals disagree on {where}: {one[cell]:,} and {other[cell]:,}")
 
 
 def _check_mixed(domain: Domain, marginal: KnownMarginal, fact: KnownCount) -> None:

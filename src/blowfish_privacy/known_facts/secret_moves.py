@@ -21,9 +21,8 @@ from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.known_facts import atoms
 from blowfish_privacy.known_facts.atoms import Weigh, weigh_all, weigh_by
 from blowfish_privacy.known_facts.changes import LargestChange, Moves, Span, change
-from blowfish_privacy.known_facts.classes import Arc, Classes, classes_of, joined_classes
 from blowfish_privacy.known_facts.cycles import Cycle, heaviest_cycle
-from blowfish_privacy.known_facts.fact_model import FactModel
+from blowfish_privacy.known_facts.fact_model import Arc, Classes, FactModel, classes_of, joined_classes
 from blowfish_privacy.known_facts.facts import Assumptions, KnownMarginal, fact_names
 from blowfish_privacy.queries.query import LinearForm
 

@@ -27,8 +27,7 @@ from blowfish_privacy.known_facts.changes import (
     project,
     span_of,
 )
-from blowfish_privacy.known_facts.classes import Arc
-from blowfish_privacy.known_facts.fact_model import FactModel, ends_of, fact_model
+from blowfish_privacy.known_facts.fact_model import Arc, FactModel, ends_of, fact_model
 from blowfish_privacy.known_facts.facts import Assumptions, KnownMarginal, crosses
 from blowfish_privacy.queries.query import LinearForm
 from blowfish_privacy.support.arrays import Integers

@@ -256,12 +256,12 @@ class Quote:
 
     @cached_property
     def _touched(self) -> list[PairClass]:
-        return sorted({pairs.whole for pairs, _ in self.charged}, key=lambda pairs: pairs.order)
+        return sorted({pairs.whole for pairs, _ in self.charged.amounts}, key=lambda pairs: pairs.order)
 
 
 def rounded(cost: Loss, budget: Fraction) -> Loss:
     """Round what a release costs up, class by class, as it is charged."""
-    return Loss.of({pairs: rounded_charge(amount, budget) for pairs, amount in cost}, cost.measure)
+    return Loss.of({pairs: rounded_charge(amount, budget) for pairs, amount in cost.amounts}, cost.measure)
 
 
 def _with_few_regions(charged: Loss, before: Loss) -> Loss:

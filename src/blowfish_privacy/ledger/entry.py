@@ -67,7 +67,7 @@ _KINDS = get_args(Kind)
 
 def write_loss(loss: Loss) -> str:
     """Write the classes of secret pairs and what each loses; the measure is written beside it."""
-    return _compact([{**_written(pairs), "amount": write_amount(amount)} for pairs, amount in loss])
+    return _compact([{**_written(pairs), "amount": write_amount(amount)} for pairs, amount in loss.amounts])
 
 
 def read_loss(measure: str, text: str) -> Loss:

@@ -52,9 +52,9 @@ _LONGEST_KEY = 500
 
 def _checked(loss: object) -> Loss:
     """Accept a loss whose amounts are positive; it may be empty, since what a policy makes public costs nothing."""
-    if not isinstance(loss, Loss) or not all(type(amount) is Fraction and amount > 0 for _, amount in loss):
+    if not isinstance(loss, Loss) or not all(type(amount) is Fraction and amount > 0 for _, amount in loss.amounts):
         raise LedgerError("a charge needs a loss, whose amounts are positive fractions.", hint="a certificate has one.")
-    if any(pairs.kind == "every" and pairs.within for pairs, _ in loss):
+    if any(pairs.kind == "every" and pairs.within for pairs, _ in loss.amounts):
         raise LedgerError("what is lost on every class is lost wherever its pairs lie: it has no region.")
     return loss
 

@@ -250,7 +250,9 @@ class Store(ABC):
             self._ask("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def _charge_balances(self, row: Entry, before: Mapping[PairClass, Fraction]) -> None:
-        moved = [Balance(pairs, before.get(pairs, Fraction(0)) + amount, row.number) for pairs, amount in row.loss]
+        moved = [
+            Balance(pairs, before.get(pairs, Fraction(0)) + amount, row.number) for pairs, amount in row.loss.amounts
+        ]
         known = [
             (*balance_row(balance), write_amount(before[balance.pairs])) for balance in moved if balance.pairs in before
         ]

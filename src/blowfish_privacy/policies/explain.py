@@ -149,7 +149,18 @@ def _strength(policy: Policy) -> Iterator[str]:
     if policy.known:
         yield _with_facts(policy)
     else:
-        yield from _without_facts(policy)
+        present = "that a person is in the table"
+        between = present if presence_only(policy) else "between the two values of a secret pair"
+        if policy.size == "unknown" and not presence_only(policy):
+            between += f", and those {present},"
+        yield (
+            f"After a release with privacy loss eps, even for an attacker who knows every other record, the odds "
+            f"{between} change by at most {factors(1)}."
+        )
+        yield (
+            "Between values several steps apart the odds may change by that factor once for every step, "
+            "so values far apart are told apart more easily."
+        )
     if presence_only(policy):
         yield (
             "This is add-or-remove differential privacy. Bounded differential privacy of the same epsilon puts any two "
@@ -160,21 +171,6 @@ def _strength(policy: Policy) -> Iterator[str]:
     together = furthest_together(policy)
     if together is not None:
         yield f"{together[0]} are {together[1]} steps apart: {factors(together[1])}."
-
-
-def _without_facts(policy: Policy) -> Iterator[str]:
-    present = "that a person is in the table"
-    between = present if presence_only(policy) else "between the two values of a secret pair"
-    if policy.size == "unknown" and not presence_only(policy):
-        between += f", and those {present},"
-    yield (
-        f"After a release with privacy loss eps, even for an attacker who knows every other record, the odds {between} "
-        f"change by at most {factors(1)}."
-    )
-    yield (
-        "Between values several steps apart the odds may change by that factor once for every step, "
-        "so values far apart are told apart more easily."
-    )
 
 
 def _public(policy: Policy) -> Iterator[str]:

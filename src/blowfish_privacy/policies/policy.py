@@ -6,7 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import islice
 from math import inf, prod
@@ -74,6 +74,10 @@ class Policy:
     compensation: Compensation = "anywhere"
     size: Size | None = None
     rows_per_person: int = 1
+    graph: SecretGraph = field(init=False, repr=False, compare=False)
+    """The secret graph on the domain."""
+    records: int | None = field(init=False, repr=False, compare=False)
+    """The number of records, if the policy states it or it follows from the known facts."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
@@ -95,24 +99,16 @@ class Policy:
             if isinstance(value, Integral) and not isinstance(value, bool):
                 object.__setattr__(self, name, int(value))
         check_options(self)
-        _ = self.graph, self.records
+        object.__setattr__(self, "graph", self.secrets.on(self.domain))
+        stated = self.size if isinstance(self.size, int) else None
+        records = check_facts(self.domain, self.known, stated) if self.known else stated
+        object.__setattr__(self, "records", records)
         if not self.graph.has_edges and self.size != "unknown":
             warnings.warn(
                 "the policy has no secret pairs: nothing is protected, and releases will be exact.",
                 BlowfishWarning,
                 stacklevel=3,
             )
-
-    @cached_property
-    def graph(self) -> SecretGraph:
-        """The secret graph on the domain."""
-        return self.secrets.on(self.domain)
-
-    @cached_property
-    def records(self) -> int | None:
-        """The number of records, if the policy states it or it follows from the known facts."""
-        stated = self.size if isinstance(self.size, int) else None
-        return check_facts(self.domain, self.known, stated) if self.known else stated
 
     def distance(self, first: Mapping[str, object], second: Mapping[str, object]) -> Hops:
         """Count the steps between two values, d_G; ``math.inf`` if nothing protects one from the other.
@@ -303,8 +299,7 @@ def _agrees(domain: Domain, fact: KnownFact, names: tuple[str, ...], counts: npt
     margin = counts.sum(axis=axes)
     left = [name for name in names if name in fact.attributes]
     if isinstance(fact, KnownMarginal):
-        stated = np.array(fact.counts(domain), dtype=object).reshape([domain[name].size for name in fact.attributes])
-        return bool((stated.transpose([fact.attributes.index(name) for name in left]) == margin).all())
+        return bool((fact.summed(domain, left) == margin).all())
     box = fact.box(domain)
     chosen = [[*box[name]] if name in box else [*range(domain[name].size)] for name in left]
     return int(margin[np.ix_(*chosen)].sum()) == fact.count

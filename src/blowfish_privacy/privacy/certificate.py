@@ -185,8 +185,7 @@ class Populations:
     @cached_property
     def whole(self) -> Population:
         """The records of all groups."""
-        governing = self._governing(self._where) if self._where or self._by else self._policy
-        return Population(self._policy, self._where, self._moved(governing), governing)
+        return self._within(self._where)
 
     def __iter__(self) -> Iterator[Cell]:
         """Go through the public groups: positions of their attributes."""
@@ -199,7 +198,10 @@ class Populations:
         box: Box = self._where
         for name, position in zip(self.open, group, strict=True):
             box = narrowed(self._policy.domain, box, name, Subset.of([position]))
-        governing = self._governing(box)
+        return self._within(box)
+
+    def _within(self, box: Box) -> Population:
+        governing = self._governing(box) if box or self._by else self._policy
         return Population(self._policy, box, self._moved(governing), governing)
 
     def public_part(self, cell: Cell) -> Cell:

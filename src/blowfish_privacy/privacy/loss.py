@@ -13,7 +13,7 @@ from functools import cached_property
 from math import lcm
 from typing import Literal, TypeAlias
 
-from blowfish_privacy.domain import Attribute, Domain, Subset
+from blowfish_privacy.domain import Domain, Subset
 from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.policies import Policy
@@ -36,17 +36,16 @@ _MOST_STEPS = 20_000
 
 def region_of(domain: Domain, box: Mapping[str, Subset]) -> Region:
     """Return the region of the values in a box, which is given by the positions of a domain."""
-    narrow = {name: subset for name, subset in box.items() if len(subset) < domain[name].size}
-    return tuple((name, _canonical(domain[name], narrow[name])) for name in sorted(narrow))
-
-
-def _canonical(attribute: Attribute, subset: Subset) -> Subset:
-    """Count categories in the order in which a policy's canonical form lists them."""
-    if attribute.ordered:
-        return subset
-    order = sorted(range(attribute.size), key=lambda position: repr(attribute.value(position)))
-    ranks = {position: rank for rank, position in enumerate(order)}
-    return Subset.of(ranks[position] for position in subset)
+    region: list[tuple[str, Subset]] = []
+    for name in sorted(name for name, subset in box.items() if len(subset) < domain[name].size):
+        attribute, subset = domain[name], box[name]
+        if not attribute.ordered:
+            # Categories are counted in the order in which a policy's canonical form lists them.
+            values = [repr(attribute.value(position)) for position in range(attribute.size)]
+            ranks = {position: rank for rank, position in enumerate(sorted(range(len(values)), key=values.__getitem__))}
+            subset = Subset.of(ranks[position] for position in subset)
+        region.append((name, subset))
+    return tuple(region)
 
 
 def meet(first: Region, second: Region) -> Region | None:
@@ -72,30 +71,25 @@ def largest_overlap(amounts: Iterable[tuple[Region, Fraction]]) -> Fraction:
 
     Where that takes too long to find out, all amounts that might meet are added up, which is never too small.
     """
-    weighted = [(region, amount) for region, amount in amounts if amount]
-    unit = lcm(*(amount.denominator for _, amount in weighted))
-    search = _Search()
-    whole = [(region, amount.numerator * (unit // amount.denominator)) for region, amount in weighted]
-    return Fraction(search.most(whole, 0), unit)
+    amounts = [(region, amount) for region, amount in amounts if amount]
+    unit = lcm(*(amount.denominator for _, amount in amounts))
+    steps = 0
 
-
-class _Search:
-    """A search through the values that regions tell apart, one attribute after the other."""
-
-    def __init__(self) -> None:
-        self._steps = 0
-
-    def most(self, weighted: Sequence[tuple[Region, int]], beat: int) -> int:
+    def most(weighted: Sequence[tuple[Region, int]], beat: int) -> int:
         """Return the largest sum of weights at a point, or any number up to ``beat`` if no sum is larger."""
+        nonlocal steps
         total = sum(weight for _, weight in weighted)
         names = [region[0][0] for region, _ in weighted if region]
-        self._steps += 1 + len(weighted) // 8
-        if total <= beat or not names or self._steps > _MOST_STEPS:
+        steps += 1 + len(weighted) // 8
+        if total <= beat or not names or steps > _MOST_STEPS:
             return total
         best = beat
         for members in _along(min(names), weighted):
-            best = max(best, self.most(members, best))
+            best = max(best, most(members, best))
         return best
+
+    whole = [(region, amount.numerator * (unit // amount.denominator)) for region, amount in amounts]
+    return Fraction(most(whole, 0), unit)
 
 
 def _along(name: str, weighted: Sequence[tuple[Region, int]]) -> Iterable[list[tuple[Region, int]]]:

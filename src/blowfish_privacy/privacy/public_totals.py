@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.known_facts.facts import KnownCount, KnownMarginal
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import stated_facts
-from blowfish_privacy.privacy.sensitivity import sensitivity_of
+from blowfish_privacy.privacy.sensitivity import once, sensitivity_of
 from blowfish_privacy.queries.query import CountingForm
 from blowfish_privacy.support.arrays import Integers
 
@@ -82,11 +81,8 @@ def _of_marginal(fact: KnownMarginal, domain: Domain, whole: Domain) -> Totals |
     shared = [name for name in domain.names if name in fact.attributes]
     if not shared:
         return None
-    table = np.array(fact.counts(whole), dtype=np.int64).reshape(fact.projected(whole).shape)
-    table = table.transpose([fact.attributes.index(name) for name in (*shared, *(set(fact.attributes) - set(shared)))])
-    counts = table.reshape(domain.project(shared).size, -1).sum(axis=1)
     own = {name: np.arange(domain[name].size) for name in shared}
-    return Totals(_product(domain, own), counts)
+    return Totals(_product(domain, own), np.array(fact.summed(whole, shared), dtype=np.int64).reshape(-1))
 
 
 def _of_count(fact: KnownCount, domain: Domain, whole: Domain, records: int) -> Totals | None:
@@ -103,30 +99,29 @@ def _inside(domain: Domain, box: Box) -> npt.NDArray[np.bool_]:
     return np.all([_product(domain, {name: inside}) for name, inside in own.items()], axis=0)
 
 
-@lru_cache(maxsize=2)
-def blocks(policy: Policy, names: tuple[str, ...]) -> Integers | None:
+def blocks(policy: Policy, names: Sequence[str]) -> Integers | None:
     """Return the block of each cell of some attributes, where their counts are public and say more than the total.
 
     None if they are not: there is one block, every cell is one, the number of records is secret, or no proof is found
     that what moves together never changes the count of a block.
     """
+    return once(_blocks, policy, tuple(names))
+
+
+def _blocks(policy: Policy, names: tuple[str, ...]) -> Integers | None:
     domain = policy.domain.project(names)
     graph = policy.graph.project(names)
     if policy.size == "unknown" or domain.size > MOST_CELLS or graph.connected:
         return None
     labels = _components(graph)
     parts = int(labels.max()) + 1
-    few = 1 < parts < domain.size and parts <= MOST_BLOCKS
-    return labels if few and _unchanged(BlockForm(domain, labels), policy) else None
-
-
-def _unchanged(form: BlockForm, policy: Policy) -> bool:
-    """Say whether it is proved that no two neighbouring tables have different counts of the blocks."""
+    if not 1 < parts < domain.size or parts > MOST_BLOCKS:
+        return None
     try:
-        return sensitivity_of(form, policy).value == 0
+        return None if sensitivity_of(BlockForm(domain, labels), policy).value else labels
     except BlowfishError:
         # Known facts may cut the domain into too many pieces to find out: then nothing is published.
-        return False
+        return None
 
 
 def _components(graph: SecretGraph) -> Integers:
@@ -193,8 +188,8 @@ class BlockForm(CountingForm):
         joined = graph.class_pairs(self._pieces()).keys
         if not len(joined):
             return None, True
-        ends = (int(np.argmax(self.labels == part)) for part in divmod(int(joined[0]), self.outputs))
-        first, second = map(self.domain.unflat, ends)
+        parts = divmod(int(joined[0]), self.outputs)
+        first, second = (self.domain.unflat(int(np.argmax(self.labels == part))) for part in parts)
         return (first, second), False
 
     def _pieces(self) -> Pieces:

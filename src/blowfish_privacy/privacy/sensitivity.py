@@ -11,18 +11,19 @@ Known facts make several records move together (:mod:`blowfish_privacy.known_fac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from blowfish_privacy.errors import PolicyError, brief
-from blowfish_privacy.graphs import FullDomain, Public, SecretGraph
+from blowfish_privacy.domain import Domain
+from blowfish_privacy.errors import DomainError, PolicyError, brief
+from blowfish_privacy.graphs import FullDomain, Public, SecretGraph, Secrets
 from blowfish_privacy.graphs.graph import Edge
-from blowfish_privacy.known_facts.facts import relevant_domain
+from blowfish_privacy.known_facts.facts import KnownFact, relevant_domain
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import ALL, PRESENCE, PairClass, classes_met
 from blowfish_privacy.queries.counts import HistogramForm
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from blowfish_privacy.known_facts.changes import LargestChange
 
 
+Result = TypeVar("Result")
 Records: TypeAlias = tuple[dict[str, Any], ...]
 """Values of the attributes that matter, one for each record."""
 
@@ -63,6 +65,34 @@ class Sensitivity:
     norm: Norm = Norm.L1
 
 
+@dataclass(frozen=True)
+class _Promise:
+    """What decides all that is derived from a policy, and the policy."""
+
+    domain: Domain
+    hash: str
+    secrets: Secrets = field(hash=False)
+    known: Sequence[KnownFact] = field(hash=False)
+    policy: Policy = field(compare=False)
+
+
+@lru_cache(maxsize=8)
+def remembered(function: Callable[..., Any], promise: _Promise, *values: object) -> Any:
+    """Call a function of a policy and other values; the results of the last few calls are kept."""
+    return function(promise.policy, *values)
+
+
+def once(function: Callable[..., Result], policy: Policy, *values: object) -> Result:
+    """Call a function of a policy and other values, or look up what it returned for the same ones."""
+    try:
+        promise = _Promise(policy.domain, policy.hash, policy.secrets, policy.known, policy)
+        hash((promise, values))
+    except (TypeError, DomainError):
+        # What other projects define may have no hash, and a level of a hierarchy has no canonical form of its own.
+        return function(policy, *values)
+    return remembered(function, promise, *values)
+
+
 def sensitivity(query: Query, policy: Policy) -> Sensitivity:
     """Derive the sensitivity of a query under a policy, with the pair of values that attains it."""
     if not isinstance(query, Query):
@@ -72,12 +102,15 @@ def sensitivity(query: Query, policy: Policy) -> Sensitivity:
     return sensitivity_of(query.on(policy.domain), policy)
 
 
-@lru_cache(maxsize=8)
 def sensitivity_of(form: LinearForm, policy: Policy, norm: Norm = Norm.L1) -> Sensitivity:
     """Derive the sensitivity of a linear form on some attributes of a policy's domain: what Laplace noise has to hide.
 
     Under ``Norm.L2`` it is ``max over edges (x, y) of ||W_x - W_y||_2^2``: what Gaussian noise has to hide.
     """
+    return once(_sensitivity_of, policy, form, norm)
+
+
+def _sensitivity_of(policy: Policy, form: LinearForm, norm: Norm) -> Sensitivity:
     squares = norm is Norm.L2
     in_squares = ", in squares" if squares else ""
     if policy.known:
@@ -109,7 +142,6 @@ def sensitivity_of(form: LinearForm, policy: Policy, norm: Norm = Norm.L1) -> Se
     return largest
 
 
-@lru_cache(maxsize=8)
 def sensitivity_by_class(
     form: LinearForm, policy: Policy, largest: Fraction, norm: Norm = Norm.L1
 ) -> Mapping[PairClass, Fraction]:
@@ -117,6 +149,10 @@ def sensitivity_by_class(
 
     ``largest`` is its sensitivity, derived before: it changes by that along pairs of one class, and by less elsewhere.
     """
+    return once(_by_class, policy, form, largest, norm)
+
+
+def _by_class(policy: Policy, form: LinearForm, largest: Fraction, norm: Norm) -> Mapping[PairClass, Fraction]:
     names = form.domain.names
     changes: dict[PairClass, Fraction] = {}
     for pairs in classes_met(policy, names):
@@ -159,24 +195,19 @@ def _squares_together(form: LinearForm, policy: Policy, change: LargestChange) -
     It is at most the square of the sum of the changes, and for counts half of that, since as many are lost as gained;
     where one record leaves each class and one enters it, counts change by one each.
     """
-    witness = witness_of(form, policy, change)
-    if form.pattern is Pattern.CELLS and _once(form, policy):
-        # No cell gains or loses more than one record, so squares are the changes themselves.
+    from blowfish_privacy.known_facts.fact_model import fact_model
+
+    witness, names = witness_of(form, policy, change), form.domain.names
+    settled = form.pattern is Pattern.CELLS and fact_model(policy, names).incidence.nullity == 0
+    if settled and {*relevant_domain(policy, names).names} <= {*names}:
+        # One record leaves each class and one enters it, and each cell counted lies in one class: no cell gains or
+        # loses more than one record, so squares are the changes themselves.
         value = form.unit**2 * Fraction(change.value)
         return Sensitivity(value, change.exact, f"{change.method}, in squares", witness, Norm.L2)
     # Where nobody comes or goes, cells gain as many records as they lose.
     halved = form.pattern is Pattern.CELLS and policy.size != "unknown"
     value = form.unit**2 * Fraction(change.value**2, 2 if halved else 1)
     return Sensitivity(value, not value, f"{change.method}; squares bounded by sums", witness, Norm.L2)
-
-
-def _once(form: LinearForm, policy: Policy) -> bool:
-    """Say whether one record leaves each class and one enters it, and the cells counted lie in one class each."""
-    from blowfish_privacy.known_facts.fact_model import fact_model
-
-    names = form.domain.names
-    settled = fact_model(policy, names).incidence.nullity == 0
-    return settled and {*relevant_domain(policy, names).names} <= {*names}
 
 
 # What neighbouring tables look like to a mechanism that goes by the edges of a graph itself.

@@ -1,8 +1,7 @@
 """Queries: the questions that can be asked about a table."""
 
-from blowfish_privacy.queries.counts import Histogram, KMeans, RangeGrid
+from blowfish_privacy.queries.counts import Cumulative, Histogram, KMeans, Median, Quantiles, RangeGrid, Ranges
 from blowfish_privacy.queries.linear import Linear, Mean, Sum
-from blowfish_privacy.queries.ordered import Cumulative, Median, Quantiles, Ranges
 from blowfish_privacy.queries.query import ALL_RECORDS, Asked, LinearForm, Query, Selected, Selection
 from blowfish_privacy.queries.synthetic import Synthetic
 from blowfish_privacy.queries.tables import Tables

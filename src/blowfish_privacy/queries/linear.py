@@ -20,6 +20,7 @@ from blowfish_privacy.queries.query import (
     MOST_NUMBERS,
     LinearForm,
     OfAttribute,
+    OrderedForm,
     Pattern,
     Query,
     checked_attribute,
@@ -313,7 +314,7 @@ class Mean(Sum):
 
 
 @dataclass(frozen=True)
-class SumForm(LinearForm):
+class SumForm(OrderedForm):
     """A record adds its value to the one output."""
 
     domain: Domain
@@ -330,13 +331,6 @@ class SumForm(LinearForm):
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         return graph.widest_edge(self.domain.names[0]), True
-
-    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        edge, is_worst = self.worst_edge(graph)
-        return edge, Fraction(0) if edge is None else self.change(*edge) ** 2, is_worst
-
-    def largest_squared_weight(self) -> Fraction:
-        return self.weight(self.heaviest()) ** 2
 
     def heaviest(self) -> Cell:
         return max(((0,), (self.domain.size - 1,)), key=self.weight)

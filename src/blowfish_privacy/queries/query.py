@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any, ClassVar, TypeAlias
@@ -94,7 +93,8 @@ class Selection:
     def words(self, domain: Domain) -> str:
         """Say which records and which groups, worded to follow what is asked; nothing if all records are one."""
         named = domain.project(self.where) if self.where else domain
-        said = [f"{quoted(name)} {_chosen(domain, name, subset)}" for name, subset in self.box(named).items()]
+        chosen = self.box(named).items()
+        said = [f"{quoted(name)} {domain[name].say_all(subset, _MOST_SHOWN)}" for name, subset in chosen]
         where = f", of the records with {' and '.join(said)}" if said else ""
         return where + (f", for each {' and '.join(map(quoted, self.by))}" if self.by else "")
 
@@ -153,16 +153,6 @@ def checked_groups(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise QueryError("groups name an attribute twice.")
     return tuple(checked_attribute(name) for name in names)
-
-
-def _chosen(domain: Domain, name: str, subset: Subset) -> str:
-    attribute = domain[name]
-    if attribute.ordered:
-        runs = [(attribute.show(start), attribute.show(stop - 1)) for start, stop in subset.runs[:_MOST_SHOWN]]
-        said = [low if low == high else f"from {low} to {high}" for low, high in runs]
-        return " or ".join(said) + (" or .." if len(subset.runs) > _MOST_SHOWN else "")
-    shown = [attribute.say(position) for position in [*subset][:_MOST_SHOWN]]
-    return " or ".join(shown) + (" or .." if len(subset) > _MOST_SHOWN else "")
 
 
 LARGEST_ANSWER = 2**61
@@ -297,16 +287,11 @@ class Query(ABC):
 
     def own_domain(self, domain: Domain) -> Domain:
         """Return the domain of the query's attributes, or of levels of them."""
-        return _domain_of(domain, tuple(self.attributes))
-
-
-@lru_cache(maxsize=64)
-def _domain_of(domain: Domain, attributes: tuple[str, ...]) -> Domain:
-    try:
-        domain.axes(attributes)
-        return domain.project(attributes)
-    except DomainError as error:
-        raise QueryError(error.message, hint=error.hint) from None
+        try:
+            domain.axes(self.attributes)
+            return domain.project(self.attributes)
+        except DomainError as error:
+            raise QueryError(error.message, hint=error.hint) from None
 
 
 @dataclass(frozen=True)
@@ -413,7 +398,18 @@ class LinearForm(ABC):
         return np.array([self.column(cell) for cell in self.domain.cells()], dtype=np.int64).T
 
 
-class CountingForm(LinearForm):
+class OrderedForm(LinearForm):
+    """A linear form whose changes and weights are in the same order as their squares: what is largest is so in both."""
+
+    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
+        edge, is_worst = self.worst_edge(graph)
+        return edge, Fraction(0) if edge is None else self.squared_change(*edge), is_worst
+
+    def largest_squared_weight(self) -> Fraction:
+        return self.squared_weight(self.heaviest())
+
+
+class CountingForm(OrderedForm):
     """A linear form whose outputs each count a record once or not: squares of changes are the changes themselves."""
 
     def squared_change(self, x: Cell, y: Cell) -> Fraction:
@@ -421,13 +417,6 @@ class CountingForm(LinearForm):
 
     def squared_weight(self, x: Cell) -> Fraction:
         return self.weight(x)
-
-    def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        edge, is_worst = self.worst_edge(graph)
-        return edge, Fraction(0) if edge is None else self.change(*edge), is_worst
-
-    def largest_squared_weight(self) -> Fraction:
-        return self.weight(self.heaviest())
 
 
 def named(attributes: Sequence[str]) -> str:

@@ -209,8 +209,14 @@ class Synthetic(Query):
 
     def on(self, domain: Domain) -> TablesForm:
         own = self.own_domain(domain)
-        for name in own:
-            _check_size(name, own[name].size)
+        for name, size in zip(own.names, own.shape, strict=True):
+            if size == 1:
+                raise QueryError(f"{name} has one value only, which all records have.", hint="leave it out.")
+            if size > SYNTHETIC_VALUES:
+                raise QueryError(
+                    f"{name} has {size:,} values; an attribute of synthetic records has at most {SYNTHETIC_VALUES:,}.",
+                    hint="declare coarser ones, such as bins, or ask for a level of a hierarchy.",
+                )
         self.boxes(domain)
         return TablesForm(own, tuple(Block((axis,)) for axis in range(len(own.names))))
 
@@ -285,17 +291,6 @@ def _checked_attributes(attributes: object) -> tuple[str, ...]:
             hint="leave out those that are not needed together.",
         )
     return names
-
-
-def _check_size(name: str, size: int) -> None:
-    """Refuse an attribute of one value, and one of too many."""
-    if size == 1:
-        raise QueryError(f"{name} has one value only, which all records have.", hint="leave it out.")
-    if size > SYNTHETIC_VALUES:
-        raise QueryError(
-            f"{name} has {size:,} values; an attribute of synthetic records has at most {SYNTHETIC_VALUES:,}.",
-            hint="declare coarser ones, such as bins, or ask for a level of a hierarchy.",
-        )
 
 
 def _checked_workload(workload: object, attributes: tuple[str, ...]) -> Workload:

@@ -198,25 +198,32 @@ class TablesForm(LinearForm):
         """The name of each axis."""
         return (*self.domain.names, *(view.name for view in self.views))
 
+    def view(self, axis: int) -> View | None:
+        """Return the view that an axis is; None if it is an attribute itself."""
+        first = len(self.domain.shape)
+        return self.views[axis - first] if axis >= first else None
+
+    def _attribute(self, axis: int) -> int:
+        view = self.view(axis)
+        return axis if view is None else view.axis
+
     def title(self, axis: int) -> str:
         """Call an axis by its name in a sentence."""
-        view = self.views[axis - len(self.domain.shape)] if axis >= len(self.domain.shape) else None
+        view = self.view(axis)
         if view is None or view.named:
             return quoted(self.names[axis])
         return f"the {view.size:,} blocks of {quoted(self.domain.names[view.axis])} that no secret pair leaves"
 
     def asked_of_data(self, block: Block) -> list[str]:
         """Name the attributes, or levels of them, whose counts tell a table."""
-        first = len(self.domain.shape)
-        views = {first + number: view for number, view in enumerate(self.views) if not view.named}
-        return [self.domain.names[views[axis].axis] if axis in views else self.names[axis] for axis in block.axes]
+        views = [(axis, self.view(axis)) for axis in block.axes]
+        return [self.names[axis if view is None or view.named else view.axis] for axis, view in views]
 
     def of_data(self, block: Block, counts: Integers) -> Integers:
         """Make a table of the counts that :meth:`asked_of_data` names."""
-        first = len(self.domain.shape)
-        for at, axis in enumerate(block.axes):
-            if axis >= first and not self.views[axis - first].named:
-                counts = self.views[axis - first].summed(counts, at)
+        for at, view in enumerate(map(self.view, block.axes)):
+            if view is not None and not view.named:
+                counts = view.summed(counts, at)
         return block.of_counts(counts)
 
     def of(self, blocks: tuple[Block, ...]) -> TablesForm:
@@ -232,15 +239,12 @@ class TablesForm(LinearForm):
 
     def fits(self, block: Block) -> bool:
         """Say whether a table has each attribute on one level, and signs of two values that are no levels or rows."""
-        own = [
-            self.views[axis - len(self.domain.shape)].axis if axis >= len(self.domain.shape) else axis
-            for axis in block.axes
-        ]
+        own = {*map(self._attribute, block.axes)}
         several = {view.axis for view in self.views}
         plain = all(self.shape[axis] == 2 and axis not in several for axis in block.signs)
         read = {axis for axis, _ in block.readings}
         apart = read <= {*block.counted} & self.ranges and len(read) == len(block.readings)
-        return len(set(own)) == len(own) and plain and apart and max(block.signs, default=0) < len(self.domain.shape)
+        return len(own) == len(block.axes) and plain and apart and max(block.signs, default=0) < len(self.domain.shape)
 
     def seen(self, x: Cell) -> Cell:
         """Return where a cell lies on each axis."""
@@ -378,12 +382,11 @@ class TablesForm(LinearForm):
 
     def marginal(self, table: Integers, block: Block) -> Integers:
         """Sum the counts of all cells down to one table, on its levels."""
-        own = [self.views[axis - len(table.shape)].axis if axis >= len(table.shape) else axis for axis in block.axes]
+        own = [*map(self._attribute, block.axes)]
         others = tuple(axis for axis in range(table.ndim) if axis not in own)
         summed = np.asarray(table.sum(axis=others, dtype=np.int64)).transpose([sorted(own).index(axis) for axis in own])
-        for at, axis in enumerate(block.axes):
-            if axis >= table.ndim:
-                summed = self.views[axis - table.ndim].summed(summed, at)
+        for at, view in enumerate(map(self.view, block.axes)):
+            summed = summed if view is None else view.summed(summed, at)
         return summed
 
 

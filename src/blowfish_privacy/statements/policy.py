@@ -24,9 +24,8 @@ from blowfish_privacy.policies.distances import (
 from blowfish_privacy.policies.explain import neighbouring, promise_words, unprotected
 from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, Strength
 from blowfish_privacy.privacy.sensitivity import sensitivity
-from blowfish_privacy.queries.counts import Histogram
+from blowfish_privacy.queries.counts import Cumulative, Histogram
 from blowfish_privacy.queries.linear import Sum
-from blowfish_privacy.queries.ordered import Cumulative
 from blowfish_privacy.queries.query import Query
 from blowfish_privacy.release.losses import lost_on
 from blowfish_privacy.release.plan import Plan

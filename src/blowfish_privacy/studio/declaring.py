@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Attribute
-from blowfish_privacy.domain.hierarchy import read_levels
+from blowfish_privacy.domain.categorical import read_levels
 from blowfish_privacy.engines import Column, describe, open_engine
 from blowfish_privacy.errors import BlowfishError, DataError, DomainError, PolicyError, SpecError, brief
 from blowfish_privacy.policies import Policy

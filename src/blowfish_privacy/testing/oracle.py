@@ -22,7 +22,7 @@ import numpy as np
 from blowfish_privacy.domain import Cell, Domain
 from blowfish_privacy.graphs import Attributes, SecretGraph
 from blowfish_privacy.graphs.graph import Hops
-from blowfish_privacy.known_facts.classes import classes_of, joined_classes
+from blowfish_privacy.known_facts.fact_model import classes_of, joined_classes
 from blowfish_privacy.known_facts.facts import Assumptions, CountedBox, KnownCount, KnownMarginal, fact_names
 from blowfish_privacy.known_facts.secret_moves import policy_graph
 from blowfish_privacy.policies import Policy

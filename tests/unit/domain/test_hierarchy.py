@@ -95,7 +95,7 @@ def test_trees_that_make_no_sense_are_refused(levels, tree, words):
 
 
 def test_very_large_trees_are_refused(monkeypatch):
-    monkeypatch.setattr("blowfish_privacy.domain.hierarchy.HIERARCHY_LEAVES", 3)
+    monkeypatch.setattr("blowfish_privacy.domain.categorical.HIERARCHY_LEAVES", 3)
     assert limits.HIERARCHY_LEAVES == 100_000
     with pytest.raises(bp.DomainError, match="at most 3 leaves"):
         bp.Hierarchy(LEVELS, TREE)

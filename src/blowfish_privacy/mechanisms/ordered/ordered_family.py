@@ -23,7 +23,7 @@ from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.ordered import CumulativeForm
+from blowfish_privacy.queries.counts import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import Number

@@ -22,7 +22,7 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import sensitivity_of, steps
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.ordered import CumulativeForm
+from blowfish_privacy.queries.counts import CumulativeForm
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import rounded
 

@@ -44,7 +44,7 @@ from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import Steps, steps
 from blowfish_privacy.queries import Query
-from blowfish_privacy.queries.ordered import CumulativeForm
+from blowfish_privacy.queries.counts import CumulativeForm
 from blowfish_privacy.support.arrays import Floats, Integers
 
 # What mechanisms share that measure levels on every stretch of an ordered attribute, whatever their noise.
