@@ -286,7 +286,7 @@ def test_simulation_with_the_real_noise_agrees(size, theta):
 
 def test_beyond_exact_sizes_the_error_is_simulated_and_says_how_well(monkeypatch):
     exact = mechanism(1500, 30).expected_error().mse
-    monkeypatch.setattr("blowfish_privacy.mechanisms.ordered.segment.EXACT_SIZE", 100)
+    monkeypatch.setattr("blowfish_privacy.mechanisms.ordered.smooth_hierarchy.EXACT_SIZE", 100)
     simulated = mechanism(1500, 30).expected_error()
     assert 0 < simulated.precision < 0.1
     assert simulated.mse == pytest.approx(exact, rel=8 * simulated.precision)

@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms import CountedGrid, GridHierarchy, MeanOffsets,
 from blowfish_privacy.mechanisms.clusters.synopsis import change, column
 from blowfish_privacy.mechanisms.grid.grid_hierarchy import spaced
 from blowfish_privacy.mechanisms.ordered.level_choice import _levels, _Shape
-from blowfish_privacy.mechanisms.ordered.segment import Segment, Stretch
+from blowfish_privacy.mechanisms.ordered.smooth_hierarchy import Segment, Stretch
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.loss import PRESENCE, changing
 from blowfish_privacy.support.arrays import dense

@@ -28,8 +28,7 @@ from blowfish_privacy.mechanisms.grid.grid_family import (
 )
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.level_choice import precise_line
-from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
-from blowfish_privacy.mechanisms.ordered.segment import level_to_document, levels_of_hats
+from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel, level_to_document, levels_of_hats
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
 from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, LeastSquares, Level, TotalLevel
-from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
 from blowfish_privacy.support.arrays import Floats
 
 _MOST_LEVELS = 8
@@ -35,18 +35,34 @@ class Shape:
     cumulative: bool
 
 
-def choose_levels(size: int, theta: int, epsilon: Fraction, records: int | None) -> tuple[Level, ...]:
-    """Choose spacings and budget shares for ``size`` positions and moves of at most ``theta``."""
+def choose_levels(
+    size: int,
+    theta: int,
+    amount: Fraction,
+    records: int | None,
+    noise: RowNoise = LAPLACE_ROWS,
+    *,
+    prefixes_alone: bool = False,
+) -> tuple[Level, ...]:
+    """Choose the levels of ``size`` positions whose total is public, so that a move of at most theta loses the amount.
+
+    A move of theta changes theta of the cumulative counts by one, which may be all that is measured.
+    """
     if size == 1:
+        # Its count is the total.
         return ()
     if theta == 0:
-        return (DifferenceLevel(1, Fraction(0)),)
+        return (DifferenceLevel(1, Fraction(0), noise),)
+    if prefixes_alone:
+        return (CumulativeLevel(1, noise.lost(theta, amount), noise),)
+    if noise is GAUSSIAN_ROWS:
+        return _spending(*_choose(size, theta, total=True), size, theta, amount)
     shape = choose_shape(size, theta)
-    sparse = records is not None and 2 * records * epsilon < size
+    sparse = records is not None and 2 * records * amount < size
     if sparse and not shape.cumulative:
         # The threshold is too wide to help, and most bins are empty.
         shape = Shape(tuple(g for g in _EIGHTS if g < size and (g <= 512 or 8 * g <= size)), cumulative=False)
-    return calibrated_levels(shape, size, theta, epsilon, records)
+    return calibrated_levels(shape, size, theta, amount, records)
 
 
 def calibrated_levels(shape: Shape, size: int, theta: int, epsilon: Fraction, records: int | None) -> tuple[Level, ...]:
@@ -165,9 +181,11 @@ class _Shape(NamedTuple):
         return tuple(prod(self.fans[:height]) for height in range(len(self.fans) + 1))
 
 
-def levels_with_total(size: int, theta: int, epsilon: Fraction) -> tuple[Level, ...]:
-    """Choose levels such that the larger loss, of a move of theta or of a record that comes or goes, is epsilon."""
-    return _levels(_choose_shape(size, theta), theta, epsilon)
+def levels_with_total(size: int, theta: int, amount: Fraction, noise: RowNoise) -> tuple[Level, ...]:
+    """Choose levels such that the larger loss, of a move of theta or of a record that comes or goes, is the amount."""
+    if noise is GAUSSIAN_ROWS:
+        return _spending(*_choose(size, theta, total=False), size, theta, amount)
+    return _levels(_choose_shape(size, theta), theta, amount)
 
 
 def _levels(shape: _Shape, theta: int, epsilon: Fraction) -> tuple[Level, ...]:
@@ -346,54 +364,43 @@ _LEAF = DifferenceLevel(1, Fraction(0), GAUSSIAN_ROWS)
 _TOTAL = TotalLevel(1, Fraction(0), GAUSSIAN_ROWS)
 
 
-def precise_levels(size: int, theta: int, rho: Fraction) -> tuple[Level, ...]:
-    """Choose levels such that a move of theta loses rho; the number of records is public."""
-    return _spending(*_choose(size, theta), size, theta, rho)
-
-
-def precise_levels_with_total(size: int, theta: int, rho: Fraction) -> tuple[Level, ...]:
-    """Choose levels such that the larger loss, of a move of theta or of a record that comes or goes, is rho."""
-    return _spending(*_choose_with_total(size, theta), size, theta, rho)
-
-
 @lru_cache(maxsize=64)
 def precise_line(size: int) -> tuple[DifferenceLevel, ...]:
     """Choose levels of hats such that a unit anywhere loses at most 1, and random ranges have the least error."""
     spacing, fan = (2, 4) if size <= _LONG else (4, 8)
-    levels = (_LEAF, *_hats(size, 2, spacing, fan))
-    waves = Waves(size)
-
-    def best(some: tuple[Level, ...]) -> Best:
-        return waves.best(some, [_floats(_changes(some, size, 0)[1])], total=False)
-
-    found = _fewest(best, levels)
+    found = _fewest(_search(size, None, total=False), (_LEAF, *_hats(size, 2, spacing, fan)))
     made = _spending(found.levels, found.precisions.tolist(), size, None, Fraction(1))
     return tuple(level for level in made if isinstance(level, DifferenceLevel))
 
 
-@lru_cache(maxsize=256)
-def _choose(size: int, theta: int) -> tuple[tuple[Level, ...], tuple[float, ...]]:
-    sums = CumulativeLevel(max(1, theta // _SUMS_PER_STEP), Fraction(0), GAUSSIAN_ROWS)
-    waves = Waves(size)
-
-    def best(some: tuple[Level, ...]) -> Best:
-        return waves.best(some, [_floats(_changes(some, size, theta)[0])], total=True)
-
-    found, alone = _fewest(best, (_LEAF, *_fine_hats(size), sums)), best((replace(sums, spacing=1),))
-    if alone.error <= _WORTH_IT * found.error:
-        found = alone
+@lru_cache(maxsize=512)
+def _choose(size: int, theta: int, *, total: bool) -> tuple[tuple[Level, ...], tuple[float, ...]]:
+    """Choose levels and precisions, up to a factor; ``total`` says whether the total is public."""
+    best = _search(size, theta, total=total)
+    hats = _hats(size, 2, 4, 8) if size > _MANY else (*_hats(size, 2, 1, size), *_hats(size, 4, 1, 4))
+    if total:
+        sums = CumulativeLevel(max(1, theta // _SUMS_PER_STEP), Fraction(0), GAUSSIAN_ROWS)
+        found, alone = _fewest(best, (_LEAF, *hats, sums)), best((replace(sums, spacing=1),))
+        if alone.error <= _WORTH_IT * found.error:
+            found = alone
+    else:
+        found = _fewest(best, (_LEAF, *hats, _TOTAL))
     return found.levels, tuple(found.precisions.tolist())
 
 
-@lru_cache(maxsize=256)
-def _choose_with_total(size: int, theta: int) -> tuple[tuple[Level, ...], tuple[float, ...]]:
+def _search(size: int, theta: int | None, *, total: bool) -> Callable[[tuple[Level, ...]], Best]:
+    """Return what finds the best precisions of levels, given what must not lose more than 1.
+
+    That is a move of theta where the total is public, else presence as well; presence alone where theta is None.
+    """
     waves = Waves(size)
 
-    def best(some: tuple[Level, ...]) -> Best:
-        return waves.best(some, [_floats(changes) for changes in _changes(some, size, theta)], total=False)
+    def best(levels: tuple[Level, ...]) -> Best:
+        moved, presence = (np.array(changes, dtype=np.float64) for changes in _changes(levels, size, theta or 0))
+        bounded = [presence] if theta is None else [moved] if total else [moved, presence]
+        return waves.best(levels, bounded, total=total)
 
-    found = _fewest(best, (_LEAF, *_fine_hats(size), _TOTAL))
-    return found.levels, tuple(found.precisions.tolist())
+    return best
 
 
 def _fewest(best: Callable[[tuple[Level, ...]], Best], levels: tuple[Level, ...]) -> Best:
@@ -411,14 +418,6 @@ def _fewest(best: Callable[[tuple[Level, ...]], Best], levels: tuple[Level, ...]
         found = fewer
 
 
-def _fine_hats(size: int) -> Iterator[DifferenceLevel]:
-    if size > _MANY:
-        yield from _hats(size, 2, 4, 8)
-    else:
-        yield from _hats(size, 2, 1, size)
-        yield from _hats(size, 4, 1, 4)
-
-
 def _hats(size: int, overlap: int, spacing: int, fan: int) -> Iterator[DifferenceLevel]:
     """Yield hats of some sizes, each some times as wide as those before."""
     while overlap * spacing < size:
@@ -431,10 +430,6 @@ def _changes(levels: Sequence[Level], size: int, theta: int) -> tuple[list[Fract
     units = [level.noise.scaled(Fraction(1), level.unit) for level in levels]
     moved = [level.most(theta) / unit for level, unit in zip(levels, units, strict=True)]
     return moved, [level.weight(0, size) / unit for level, unit in zip(levels, units, strict=True)]
-
-
-def _floats(changes: Sequence[Fraction]) -> Floats:
-    return np.array(changes, dtype=np.float64)
 
 
 def _spending(

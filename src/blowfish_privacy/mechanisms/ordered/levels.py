@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS, RowNoise
 from blowfish_privacy.support.arrays import (
     Floats,
@@ -468,3 +469,54 @@ def _squares(level: Level, size: int) -> Floats:
     """Multiply the rows of a level with themselves: as arrays where they are long."""
     hats = level.hats(size) if level.spacing < _FINE else dense(level.hats(size))
     return dense(hats.T @ hats)
+
+
+# Levels in words and in documents.
+
+MOST_OVERLAP = 16
+"""Hats that overlap more often than this would cost time and tell nothing more."""
+
+
+def level_words(level: Level) -> str:
+    """Name the rows of a level and their noise."""
+    scale = f"({level.noise.size_words(level.scale, level.unit)})"
+    if isinstance(level, TotalLevel):
+        return f"the number of records {scale}"
+    if isinstance(level, CumulativeLevel):
+        blocks = f"cumulative counts added up in blocks of {level.spacing:,}"
+        return f"{'the cumulative counts' if level.spacing == 1 else blocks} {scale}"
+    if level.unit == 1:
+        return f"single counts {scale}"
+    reach = f" that reach {level.unit:,}" if level.unit > level.spacing else ""
+    return f"overlapping bins {level.spacing:,} apart{reach} {scale}"
+
+
+def level_to_document(level: Level) -> dict[str, Any]:
+    """Write kind, spacing and scale, and how far bins overlap where it is further than to the next."""
+    scale = level.noise.to_document(level.scale)
+    if isinstance(level, TotalLevel):
+        return {"total": True, **scale}
+    overlap = {"overlap": level.overlap} if isinstance(level, DifferenceLevel) and level.overlap > 1 else {}
+    return {"cumulative": isinstance(level, CumulativeLevel), "spacing": level.spacing, **overlap, **scale}
+
+
+def level_from_document(written: dict[str, Any], noise: RowNoise) -> Level:
+    """Read kind, spacing, overlap and scale."""
+    scale = noise.from_document(written)
+    if "total" in written:
+        return TotalLevel(1, scale, noise)
+    spacing, overlap, cumulative = written["spacing"], written.get("overlap", 1), written["cumulative"]
+    if type(cumulative) is not bool or not all(type(each) is int and each >= 1 for each in (spacing, overlap)):
+        raise SpecError("the document is damaged: a spacing is not a positive whole number.")
+    if overlap > MOST_OVERLAP:
+        raise SpecError("the document is damaged: its bins overlap more often than any release's do.")
+    return CumulativeLevel(spacing, scale, noise) if cumulative else DifferenceLevel(spacing, scale, noise, overlap)
+
+
+def levels_of_hats(written: list[dict[str, Any]], noise: RowNoise) -> tuple[DifferenceLevel, ...]:
+    """Read levels of which the first is single values and the others are different bins."""
+    levels = [level_from_document(each, noise) for each in written]
+    hats = tuple(level for level in levels if isinstance(level, DifferenceLevel))
+    if len({(level.spacing, level.unit) for level in hats}) != len(levels) or not hats or hats[0].unit != 1:
+        raise SpecError("the document is damaged: its levels do not allow an estimate.")
+    return hats

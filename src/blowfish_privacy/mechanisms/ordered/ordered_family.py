@@ -13,11 +13,11 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import coarser
 from blowfish_privacy.errors import QueryError, RefusalError, brief
 from blowfish_privacy.mechanisms.constraints import Constraints, Correction
 from blowfish_privacy.mechanisms.error import NoiseError, bounds_by_size, sizes_up_to
 from blowfish_privacy.mechanisms.mechanism import Mechanism
-from blowfish_privacy.mechanisms.ordered.segment import EXACT_SIZE, check_size
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS, RowNoise
 from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.policies import Policy
@@ -27,6 +27,7 @@ from blowfish_privacy.queries.counts import CumulativeForm
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import Number
+from blowfish_privacy.support.limits import ORDERED_VALUES
 from blowfish_privacy.support.progress import task
 
 # The nearest estimate that never decreases: in squares, or in absolute values.
@@ -195,6 +196,10 @@ class RangeError(NoiseError):
         return np.abs(starts.astype(np.float64) - ends)[kept], (errors[rows, starts] - errors[rows, ends])[kept]
 
 
+EXACT_SIZE = 6_000
+"""Errors are computed exactly up to this many positions, and from simulated noise beyond."""
+
+
 class OrderedFamily(Mechanism):
     """A mechanism whose noisy rows give a linear estimate of the number of records at or below every value."""
 
@@ -318,5 +323,10 @@ def ordered_form(query: Query, policy: Policy, *, total: bool = True) -> Cumulat
             "a noisy prefix shows everybody below it, so this mechanism needs a public number of records.",
             hint='use mechanism="smooth-hierarchy", which needs none.',
         )
-    check_size(form.domain)
+    if form.domain.size > ORDERED_VALUES:
+        (name,) = form.domain.names
+        raise QueryError(
+            f"a cumulative histogram has at most {ORDERED_VALUES:,} values, and {name} has {form.domain.size:,}.",
+            hint=coarser(name, form.domain[name], ORDERED_VALUES),
+        )
     return cast(CumulativeForm, form)

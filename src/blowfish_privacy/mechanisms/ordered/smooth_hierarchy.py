@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,39 +15,215 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, SpecError
+from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, check_secret_size
-from blowfish_privacy.mechanisms.ordered.level_choice import (
-    choose_levels,
-    levels_with_total,
-    precise_levels,
-    precise_levels_with_total,
-)
-from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
-from blowfish_privacy.mechanisms.ordered.ordered_family import (
-    OrderedFamily,
-    nearest_in_absolute,
-    nearest_in_squares,
-    ordered_form,
-)
-from blowfish_privacy.mechanisms.ordered.segment import (
-    Segment,
-    Stretch,
+from blowfish_privacy.mechanisms.ordered.level_choice import choose_levels, levels_with_total
+from blowfish_privacy.mechanisms.ordered.levels import (
+    CumulativeLevel,
+    DifferenceLevel,
+    LeastSquares,
+    Level,
+    TotalLevel,
     level_from_document,
     level_to_document,
     level_words,
-    measurable,
-    stretches,
 )
-from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
-from blowfish_privacy.noise import BitSource
+from blowfish_privacy.mechanisms.ordered.ordered_family import (
+    EXACT_SIZE,
+    OrderedFamily,
+    nearest_in_absolute,
+    ordered_form,
+)
+from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
+from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.privacy.sensitivity import Steps, steps
+from blowfish_privacy.privacy.sensitivity import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import CumulativeForm
 from blowfish_privacy.support.arrays import Floats, Integers
+
+# A stretch of an ordered attribute that no secret pair leaves, with the levels that measure it.
+#
+# A distance threshold has one stretch, the whole attribute; a partition into ranges has one for each block, whose total
+# is public. Estimates and errors of different stretches are independent. Where the number of records is secret no total
+# is public, and the whole attribute is one stretch.
+
+_DRAWS = 12
+_MOST_WORK = 2_000_000
+_EXACT_OVERLAPPING = 2_500
+_DRAWS_OVERLAPPING = 300
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Positions ``start`` to ``stop - 1``; secret pairs inside are at most ``theta`` positions apart."""
+
+    start: int
+    stop: int
+    theta: int
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return self.stop - self.start
+
+
+def stretches(graph: SecretGraph, policy: Policy) -> tuple[Stretch, ...]:
+    """Cut a graph on one ordered attribute into stretches that no edge leaves; a single one where totals are secret."""
+    (name,) = graph.domain.names
+    if policy.size == "unknown" or not graph.changes(name):
+        return (Stretch(0, graph.domain.size, graph.largest_move(name)),)
+    return tuple(
+        Stretch(start, start + run.width, run.reach)
+        for run in graph.stretches(name)
+        for start in range(run.start, run.stop, run.width)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A stretch and its levels, finest first."""
+
+    stretch: Stretch
+    levels: tuple[Level, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of noisy numbers."""
+        return sum(level.rows(self.stretch.size) for level in self.levels)
+
+    def loss(self, x: int, y: int) -> Fraction:
+        """Return the privacy loss of a move inside the stretch."""
+        return sum((level.lost(level.change(x, y)) for level in self.levels), Fraction(0))
+
+    def most(self, theta: int) -> Fraction:
+        """Bound the loss over all moves of at most theta."""
+        return sum((level.lost(level.most(theta)) for level in self.levels), Fraction(0))
+
+    def presence(self, x: int) -> Fraction:
+        """Return the privacy loss of a record at x that comes or goes."""
+        return sum((level.lost(level.weight(x, self.stretch.size)) for level in self.levels), Fraction(0))
+
+    @property
+    def has_total(self) -> bool:
+        """Whether the total is secret, and measured beside the other levels."""
+        return bool(self.levels) and isinstance(self.levels[-1], TotalLevel)
+
+    @property
+    def exact(self) -> bool:
+        """Whether errors are computed exactly: with overlapping bins there are more rows than positions."""
+        return self.stretch.size <= (_EXACT_OVERLAPPING if self._overlapping else EXACT_SIZE)
+
+    @property
+    def _overlapping(self) -> bool:
+        return any(level.unit > level.spacing for level in self.levels)
+
+    def measure(self, counts: Integers, source: BitSource) -> Iterator[Integers]:
+        """Answer every level exactly and add its noise."""
+        for level in self.levels:
+            yield level.noise.on(level.answer(counts), level.scale, source)
+
+    def estimate(self, noisy: Integers, total: int) -> Floats:
+        """Return the estimated number of records at or below each position; ``total`` matters where it is public."""
+        return self.estimates(noisy[None], np.array([total]))[0]
+
+    def estimates(self, noisy: Integers, totals: Integers) -> Floats:
+        """Return the same for several releases at once, one in each row."""
+        totals = noisy[:, -1] if self.has_total else totals
+        if not self.levels:
+            return totals[:, None].astype(np.float64)
+        parts = [noisy[:, start:stop] for start, stop in self._places]
+        if isinstance(self.levels[0], CumulativeLevel):
+            return np.column_stack([parts[0], totals]).astype(np.float64)
+        if not self.levels[0].scale:
+            return np.cumsum(parts[0], axis=1).astype(np.float64)
+        hats = [*zip(self.levels, parts, strict=True)][1 : -1 if self.has_total else None]
+        coarse = [level.as_hats(part) for level, part in hats]
+        sums = np.cumsum(self._solver.estimates(parts[0].astype(np.float64), coarse, totals.astype(np.float64)), axis=1)
+        if not self.has_total:
+            sums[:, -1] = totals
+        return sums
+
+    @property
+    def _alone(self) -> float | None:
+        """The variance of cumulative counts that are estimated as measured, 0 without noise; None where levels join."""
+        if not self.levels:
+            return 0.0
+        leaf = self.levels[0]
+        return leaf.variance if isinstance(leaf, CumulativeLevel) or not leaf.scale else None
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """Where the rows of each level start and stop."""
+        stops = [*accumulate(level.rows(self.stretch.size) for level in self.levels)]
+        return [*zip([0, *stops], stops, strict=False)]
+
+    def moments(self) -> tuple[float, float, float]:
+        """Return trace and sum of the covariance of the cumulative estimate, and the relative error of both."""
+        size = self.stretch.size
+        if self._alone is not None:
+            return (size - 1) * self._alone, (size - 1) * self._alone, 0.0
+        if self.exact:
+            return (*self._solver.moments(), 0.0)
+        # Each draw averages over all positions, so large stretches need few.
+        draws = max(3, min(_DRAWS_OVERLAPPING if self._overlapping else _DRAWS, _MOST_WORK // size))
+        source = SimulationSource(f"a stretch of {size}")
+        nobody = np.zeros(size, dtype=np.int64)
+        drawn = (np.concatenate([*self.measure(nobody, source)]) for _ in range(draws))
+        errors = [self.errors(noise[None])[0] for noise in drawn]
+        traces, sums = [float(e @ e) for e in errors], [float(e.sum()) ** 2 for e in errors]
+        precision = float(np.std(traces) / np.mean(traces) / np.sqrt(draws - 1))
+        return float(np.mean(traces)), float(np.mean(sums)), precision
+
+    def errors(self, noise: Integers) -> Floats:
+        """Return the errors of the estimate for several draws of the noise, one in each row."""
+        return self.estimates(noise, np.zeros(len(noise), dtype=np.int64))
+
+    def covariance(self) -> Floats:
+        """Return the exact covariance of the cumulative estimate; only for small stretches."""
+        if self._alone is not None:
+            return np.diag(np.append(np.full(self.stretch.size - 1, self._alone), 0.0))
+        return self._solver.covariance()
+
+    def spread(self, weights: Floats) -> Floats:
+        """Multiply columns of weights of the positions by the covariance of their estimated counts."""
+        if self._alone is not None:
+            apart = self._alone * np.diff(weights, axis=0)
+            return np.pad(apart, ((0, 1), (0, 0))) * -1 + np.pad(apart, ((1, 0), (0, 0)))
+        return self._solver.spread(weights)
+
+    @cached_property
+    def _solver(self) -> LeastSquares:
+        return _solver(self.stretch.size, self.levels)
+
+
+@lru_cache(maxsize=32)
+def _solver(size: int, levels: tuple[Level, ...]) -> LeastSquares:
+    """Share one solver among all stretches of the same size and levels."""
+    leaf, *coarse = levels
+    total = coarse.pop().variance if isinstance(levels[-1], TotalLevel) else 0.0
+    return LeastSquares(size, leaf.variance, tuple(coarse), total)
+
+
+def measurable(segment: Segment, policy: Policy) -> bool:
+    """Say whether levels begin at spacing 1, differences first, with at most one cumulative level at the end.
+
+    Where the number of records is secret, the end is the total, and all others are differences.
+    """
+    levels = segment.levels
+    if policy.size == "unknown":
+        levels = levels[:-1]
+        if not segment.has_total or not levels or isinstance(levels[-1], CumulativeLevel):
+            return False
+    elif segment.stretch.size == 1 or not levels:
+        return segment.stretch.size == 1 and not levels
+    differences = all(isinstance(level, DifferenceLevel) for level in levels[:-1])
+    distinct = {(type(level), level.spacing, level.unit) for level in levels}
+    return levels[0].unit == 1 and differences and len(distinct) == len(levels)
+
 
 # What mechanisms share that measure levels on every stretch of an ordered attribute, whatever their noise.
 
@@ -58,55 +236,34 @@ class LevelFamily(OrderedFamily):
     segments: tuple[Segment, ...]
 
     proof = "docs/proofs/smooth_hierarchy.md"
-    noise_words: ClassVar[str] = "Noise"
-    needs_total: ClassVar[bool] = False
-    """Whether it is of use only where the number of records is public."""
+    prefixes_alone: ClassVar[bool] = False
+    """Whether it measures the cumulative counts and nothing else, for which the number of records must be public."""
 
     def __post_init__(self) -> None:
         self.noise.check(*(level.scale for segment in self.segments for level in segment.levels))
 
     @classmethod
-    @abstractmethod
-    def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        """Choose the levels of a stretch whose total is public, so that a secret move loses the amount."""
-
-    @classmethod
-    @abstractmethod
-    def levels_with_total(cls, size: int, theta: int, amount: Fraction) -> tuple[Level, ...]:
-        """Choose levels where the number of records is secret, so that no secret pair loses more than the amount."""
-
-    @classmethod
-    def prefixes(cls, theta: int, amount: Fraction) -> tuple[Level, ...]:
-        """Measure the cumulative counts alone: a move of theta changes theta of them by one."""
-        return (CumulativeLevel(1, cls.noise.lost(theta, amount), cls.noise),)
-
-    @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, records: int | None, **amount: Fraction) -> Self:
         """Choose levels for each stretch; every stretch gets all of the amount, since secret moves stay inside one."""
-        form = ordered_form(query, policy, total=cls.needs_total)
+        form = ordered_form(query, policy, total=cls.prefixes_alone)
         neighbours = steps(policy, form.domain.names)
-        pieces = _pieces(neighbours, policy)
+        pieces = stretches(neighbours.graph, policy)
         each = amount[cls.counted_in.name] / neighbours.rows**cls.noise.power
         if policy.size == "unknown":
-            levels = cls.levels_with_total(form.domain.size, pieces[0].theta, each)
+            levels = levels_with_total(form.domain.size, pieces[0].theta, each, cls.noise)
             check_secret_size(policy, max(level.unit for level in levels))
             return cls(form, (Segment(pieces[0], levels),))
         chosen: dict[tuple[int, int], tuple[Level, ...]] = {}
         for stretch in pieces:
             shape = (stretch.size, stretch.theta)
-            if stretch.size == 1:
-                # Its count is the total.
-                chosen[shape] = ()
-            elif stretch.theta == 0:
-                chosen[shape] = (DifferenceLevel(1, Fraction(0), cls.noise),)
-            elif shape not in chosen:
+            if shape not in chosen:
                 expected = None if records is None else records * stretch.size // form.domain.size
-                chosen[shape] = cls.levels(stretch, each, expected)
+                chosen[shape] = choose_levels(*shape, each, expected, cls.noise, prefixes_alone=cls.prefixes_alone)
         return cls(form, tuple(Segment(stretch, chosen[stretch.size, stretch.theta]) for stretch in pieces))
 
     def certify(self, policy: Policy) -> Certificate:
         neighbours = steps(policy, self.form.domain.names)
-        if [segment.stretch for segment in self.segments] != list(_pieces(neighbours, policy)):
+        if [segment.stretch for segment in self.segments] != list(stretches(neighbours.graph, policy)):
             raise PolicyError("the stretches measured are not those of the policy's secret pairs.")
         together = neighbours.rows**self.noise.power
         moved = together * max(segment.most(segment.stretch.theta) for segment in self.segments)
@@ -183,6 +340,12 @@ class LevelFamily(OrderedFamily):
         parts = np.split(drawn, np.cumsum([segment.rows for segment in self.segments]), axis=1)
         return np.concatenate([s.errors(part) for s, part in zip(self.segments, parts, strict=False)], axis=1)
 
+    def nearest(self, linear: Floats) -> Floats:
+        measured = [segment.levels[0] for segment in self.segments if segment.levels]
+        # The nearest in absolute values is the most likely truth for Laplace noise on the cumulative counts themselves.
+        likely = self.noise is LAPLACE_ROWS and all(isinstance(level, CumulativeLevel) for level in measured)
+        return nearest_in_absolute(linear) if likely else super().nearest(linear)
+
     @property
     def exact_parts(self) -> int:
         return len(self.segments)
@@ -205,8 +368,9 @@ class LevelFamily(OrderedFamily):
                 f"{part} in {many:,} blocks of {size:,}" for part, (size, _, many) in zip(parts, noisy, strict=True)
             ]
             parts = [*parts[:3], *(["and so on"] if len(parts) > 3 else [])]
+        law = "Noise" if self.noise is LAPLACE_ROWS else "Gaussian noise"
         return (
-            f"{self.noise_words} goes on {'; '.join(parts) or 'nothing, since every block has a single value'}. "
+            f"{law} goes on {'; '.join(parts) or 'nothing, since every block has a single value'}. "
             "Coarse levels answer wide ranges with few noisy numbers, fine ones narrow ranges; spacings and shares "
             f"follow from the number of values{', ' if self.public_ends() else ' and '}the longest secret step"
             f"{' and the number of records' if self.public_ends() else ''}."
@@ -230,15 +394,7 @@ class LevelFamily(OrderedFamily):
         segments = [Segment(Stretch(a, b, t), kinds[kind]) for a, b, t, kind in written["stretches"] if kind >= 0]
         if not all(measurable(segment, policy) for segment in segments) or len(segments) != len(written["stretches"]):
             raise SpecError("the document is damaged: its levels do not allow an estimate.")
-        return cls(ordered_form(query, policy, total=cls.needs_total), tuple(segments))
-
-
-def _pieces(neighbours: Steps, policy: Policy) -> tuple[Stretch, ...]:
-    """Return the stretches that no secret pair leaves; a single one where their totals are secret."""
-    if policy.size != "unknown":
-        return stretches(neighbours.graph)
-    (name,) = neighbours.graph.domain.names
-    return (Stretch(0, neighbours.graph.domain.size, neighbours.graph.largest_move(name)),)
+        return cls(ordered_form(query, policy, total=cls.prefixes_alone), tuple(segments))
 
 
 class SmoothHierarchy(LevelFamily):
@@ -255,18 +411,6 @@ class SmoothHierarchy(LevelFamily):
     """
 
     name = "smooth-hierarchy"
-
-    @classmethod
-    def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        return choose_levels(stretch.size, stretch.theta, amount, records)
-
-    @classmethod
-    def levels_with_total(cls, size: int, theta: int, amount: Fraction) -> tuple[Level, ...]:
-        return levels_with_total(size, theta, amount)
-
-    def nearest(self, linear: Floats) -> Floats:
-        alone = all(isinstance(segment.levels[0], CumulativeLevel) for segment in self.segments if segment.levels)
-        return nearest_in_absolute(linear) if alone else nearest_in_squares(linear)
 
 
 class GaussianHierarchy(LevelFamily):
@@ -286,15 +430,6 @@ class GaussianHierarchy(LevelFamily):
     name = "gaussian-hierarchy"
     counted_in = RHO
     noise = GAUSSIAN_ROWS
-    noise_words = "Gaussian noise"
-
-    @classmethod
-    def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        return precise_levels(stretch.size, stretch.theta, amount)
-
-    @classmethod
-    def levels_with_total(cls, size: int, theta: int, amount: Fraction) -> tuple[Level, ...]:
-        return precise_levels_with_total(size, theta, amount)
 
 
 class GaussianOrdered(GaussianHierarchy):
@@ -310,11 +445,7 @@ class GaussianOrdered(GaussianHierarchy):
 
     name = "gaussian-ordered"
     preferred_for = ()
-    needs_total = True
-
-    @classmethod
-    def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        return cls.prefixes(stretch.theta, amount)
+    prefixes_alone = True
 
 
 class Ordered(SmoothHierarchy):
@@ -330,8 +461,4 @@ class Ordered(SmoothHierarchy):
 
     name = "ordered"
     preferred_for = ()
-    needs_total = True
-
-    @classmethod
-    def levels(cls, stretch: Stretch, amount: Fraction, records: int | None) -> tuple[Level, ...]:
-        return cls.prefixes(stretch.theta, amount)
+    prefixes_alone = True
