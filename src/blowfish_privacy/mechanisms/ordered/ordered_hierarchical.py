@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -63,13 +62,9 @@ class Tree:
         """Return how many positions a node of a level covers."""
         return self.fan ** (self.height - level)
 
-    def per_block(self, level: int) -> int:
-        """Count the nodes of a level in one block; those of the last block may be empty."""
-        return -(-self.block // self.width(level))
-
     def nodes(self, level: int) -> int:
-        """Count the nodes of a level in all blocks."""
-        return self.blocks * self.per_block(level)
+        """Count the nodes of a level in all blocks; those of the last block may be empty."""
+        return self.blocks * -(-self.block // self.width(level))
 
     def answer(self, counts: Integers) -> tuple[Integers, list[Integers]]:
         """Return the exact counts of the prefixes and of the nodes of each level."""
@@ -82,36 +77,37 @@ class Tree:
             nodes.append(np.add.reduceat(blocks, starts, axis=1).reshape(-1))
         return np.cumsum(blocks.sum(axis=1))[:-1], nodes
 
-    def cumulative(self, rows: Integers) -> Integers:
-        """Combine prefixes and nodes into the number of records at or below each position."""
-        before = np.concatenate([[0], rows[: self.prefixes]])
-        below = np.zeros((self.blocks, self.block), dtype=np.int64)
-        start = self.prefixes
-        for level in range(1, self.height + 1):
-            nodes = rows[start : start + self.nodes(level)].reshape(self.blocks, -1)
-            start += self.nodes(level)
-            below += self._left_siblings(nodes, level)
-        # The count at or below a position is the count below the next: at a block's end, the next block's prefix.
-        upto = (before[:, None] + below).reshape(-1)
-        return np.append(upto[1:], 0)[: self.size]
+    def uses(self) -> Integers:
+        """Return the positions (first, one past the last) that use each prefix, and each node, level by level.
 
-    def _left_siblings(self, nodes: Integers, level: int) -> Integers:
-        """Add up, for every position, the left siblings of the node that covers it."""
-        wide = self.per_block(level)
-        sums = np.concatenate([np.zeros((self.blocks, 1), dtype=np.int64), np.cumsum(nodes, axis=1)], axis=1)
-        node = np.arange(self.block) // self.width(level)
-        first = node - node % self.fan if level > 1 else np.zeros_like(node)
-        return sums[:, np.minimum(node, wide)] - sums[:, first]
+        The estimate at a position uses the prefix of the block that holds the next position, and there the nodes left
+        of that next position under each of its ancestors. The estimate at the last position is the public total.
+        """
+        ends = np.arange(self.block, self.block * self.blocks, self.block)
+        parts, starts = [np.stack([ends, ends + self.block])], np.append(0, ends)[:, None]
+        for level in range(1, self.height + 1):
+            width = self.width(level)
+            parent = self.block if level == 1 else width * self.fan
+            offsets = np.arange(0, self.block, width)
+            after = starts + np.minimum(offsets + width, self.block)
+            stops = starts + np.minimum(offsets - offsets % parent + parent, self.block)
+            parts.append(np.stack([after.reshape(-1), stops.reshape(-1)]))
+        return np.minimum(np.concatenate(parts, axis=1) - 1, self.size - 1)
+
+    def cumulative(self, rows: Integers) -> Integers:
+        """Combine prefixes and nodes into the number of records at or below each position but the last."""
+        first, last = self.uses()
+        changes = np.zeros(self.size, dtype=np.int64)
+        np.add.at(changes, first, rows)
+        np.subtract.at(changes, last, rows)
+        return np.cumsum(changes)
 
     def change(self, x: int, y: int) -> tuple[int, int]:
         """Count the block ends between two positions, and the nodes whose count a move between them changes."""
         crossed = abs(x // self.block - y // self.block)
-        levels = range(1, self.height + 1)
-        differing = sum(crossed > 0 or self._node(x, level) != self._node(y, level) for level in levels)
+        widths = [self.width(level) for level in range(1, self.height + 1)]
+        differing = sum(crossed > 0 or x % self.block // width != y % self.block // width for width in widths)
         return crossed, 2 * differing
-
-    def _node(self, x: int, level: int) -> int:
-        return x % self.block // self.width(level)
 
     def most_crossed(self, theta: int) -> int:
         """Return the most block ends that a move of at most theta crosses."""
@@ -128,29 +124,6 @@ class Tree:
         starts = np.arange(min(self.block, self.size - theta))
         best = int(starts[np.argmax((starts + theta) // self.block - starts // self.block)])
         return (best,), (best + theta,)
-
-    def intervals(self) -> tuple[Integers, Integers]:
-        """Return the positions (first, one past the last) whose estimate uses each prefix and each node.
-
-        The estimate at a position uses the prefix of the block that holds the next position, and there the nodes left
-        of that next position under each of its ancestors. The estimate at the last position is the public total.
-        """
-        ends = np.arange(self.block, self.block * self.blocks, self.block)
-        prefixes = np.stack([ends - 1, ends + self.block - 1])
-        nodes = np.concatenate([np.zeros((2, 0), dtype=np.int64), *self._node_intervals()], axis=1)
-        last = self.size - 1
-        prefixes, nodes = np.minimum(prefixes, last), np.minimum(nodes, last)
-        return prefixes, nodes[:, nodes[0] < nodes[1]]
-
-    def _node_intervals(self) -> Iterator[Integers]:
-        starts = np.arange(0, self.blocks * self.block, self.block)[:, None]
-        for level in range(1, self.height + 1):
-            width = self.width(level)
-            parent = self.block if level == 1 else width * self.fan
-            offsets = np.arange(0, self.block, width)
-            ends = starts + np.minimum(offsets + width, self.block)
-            stops = starts + np.minimum(offsets - offsets % parent + parent, self.block)
-            yield np.stack([ends.reshape(-1) - 1, stops.reshape(-1) - 1])
 
 
 _FANS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32)
@@ -230,13 +203,18 @@ class OrderedHierarchical(OrderedFamily):
         sums[-1] = records or 0
         return sums
 
-    @cached_property
+    @property
     def _variances(self) -> tuple[float, float]:
         return LAPLACE_ROWS.variance(self.prefix_scale), LAPLACE_ROWS.variance(self.node_scale)
 
+    @property
+    def _uses(self) -> list[Integers]:
+        """The positions that use each prefix, and those that use each node."""
+        return np.split(self.tree.uses(), [self.tree.prefixes], axis=1)
+
     def moments(self) -> tuple[float, float, float]:
         trace = together = 0.0
-        for (first, last), spread in zip(self.tree.intervals(), self._variances, strict=True):
+        for (first, last), spread in zip(self._uses, self._variances, strict=True):
             uses = last - first
             trace += spread * float(uses.sum())
             together += spread * float((uses.astype(np.float64) ** 2).sum())
@@ -244,8 +222,8 @@ class OrderedHierarchical(OrderedFamily):
 
     def covariance(self) -> Floats:
         spread = np.zeros((self.size, self.size))
-        for intervals, noise in zip(self.tree.intervals(), self._variances, strict=True):
-            for first, last in intervals.T.tolist():
+        for uses, noise in zip(self._uses, self._variances, strict=True):
+            for first, last in uses.T.tolist():
                 spread[first:last, first:last] += noise
         return spread
 
