@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.testing.oracle import TOLERANCE, neighbours, renyi_divergence
+from blowfish_privacy.testing.oracle import neighbours
 from blowfish_privacy.testing.strategies import policies
 from contracts.test_mechanisms import SIZES, calibrated, noisy_rows, query_for, scales_of, silent
+from divergences import TOLERANCE, renyi_divergence
 from effort import examples
 
 __all__ = ["silent"]

@@ -26,9 +26,10 @@ from blowfish_privacy.mechanisms.synthetic.approach import PAIRS, TREE
 from blowfish_privacy.mechanisms.synthetic.costs import Costs
 from blowfish_privacy.mechanisms.synthetic.rounds import Look, Looks, TableChoice, encoded
 from blowfish_privacy.privacy.measure import RHO
-from blowfish_privacy.testing.oracle import TOLERANCE, neighbours, renyi_divergence
+from blowfish_privacy.testing.oracle import neighbours
 from blowfish_privacy.testing.seeded import SeededSource
 from blowfish_privacy.testing.strategies import policies
+from divergences import TOLERANCE, renyi_divergence
 from effort import examples
 from packing_law import packings, probabilities
 from pair_classes import class_of

@@ -24,14 +24,14 @@ from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.results.pictures.figure import png
 from blowfish_privacy.results.pictures.policy_graph import _bound, draw_policy_graph
 from blowfish_privacy.testing import oracle
-from blowfish_privacy.testing.oracle import (
+from blowfish_privacy.testing.strategies import domains, policies
+from effort import examples
+from unit.known_facts.paper_forms import (
     disjoint_boxes_threshold,
     disjoint_marginals_attribute_secrets,
     one_marginal_full_domain,
     sparse_facts,
 )
-from blowfish_privacy.testing.strategies import domains, policies
-from effort import examples
 
 
 @pytest.fixture(params=[13, 4, 1], ids=lambda limit: f"subsets up to {limit}")
