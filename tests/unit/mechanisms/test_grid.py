@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import AdaptiveGrid, GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
-from blowfish_privacy.mechanisms.grid.grid_family import least_squares, mean_square, precision, whole_hats
+from blowfish_privacy.mechanisms.grid.grid_family import mean_square
 from blowfish_privacy.mechanisms.grid.grid_flow import DIVISIONS, divergence, gaussian_line, laplace_line
+from blowfish_privacy.mechanisms.grid.grid_hierarchy import least_squares, precision, whole_hats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
 from blowfish_privacy.noise import SystemSource

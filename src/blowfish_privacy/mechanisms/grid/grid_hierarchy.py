@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from math import sqrt
 from typing import Any, ClassVar, Self, TypeAlias
@@ -21,16 +20,11 @@ from blowfish_privacy.mechanisms.grid.grid_family import (
     Corners,
     GridError,
     GridFamily,
-    Side,
     between,
     bound_grid,
-    hats_of,
-    least_squares,
-    range_products,
+    mean_square,
     sums_of,
     waves,
-    waves_by_level,
-    whole_hats,
 )
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, check_secret_size
 from blowfish_privacy.mechanisms.ordered.level_choice import precise_line
@@ -44,8 +38,116 @@ from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
-from blowfish_privacy.support.arrays import Floats, Integers
+from blowfish_privacy.support.arrays import Floats, Integers, dense
 from blowfish_privacy.support.exact import rounded
+
+# One side of a grid of products of hats: its least-squares weights, and what random ranges make of them.
+
+
+@dataclass(frozen=True)
+class SideLevel:
+    """The rows of one spacing: what they weigh in a random range, squared, added up and averaged over all ranges."""
+
+    alone: float
+    """The weights of the range."""
+    both: float
+    """The products with the weights of the total, times what a range takes of a correction of the total."""
+    total: float
+    """The weights of the total."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """An attribute of some size with levels of hats, whose scales say how precise each is compared with the others."""
+
+    pull: Floats
+    """How much of a correction of the total each position takes: (A'A)^-1 1."""
+    pulled: float
+    """What a random range takes of it, squared, on average."""
+    levels: tuple[SideLevel, ...]
+
+
+@lru_cache(maxsize=64)
+def side_of(size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
+    """Compute what depends on a size and levels alone, once for each of them."""
+    inverse = least_squares(size, levels)
+    rows = [level.rows(size) for level in levels]
+    deviations = np.repeat([1 / sqrt(precision(level)) for level in levels], rows)
+    pull = (inverse * deviations) @ (inverse * deviations).sum(axis=0)
+    made: list[SideLevel] = []
+    for part in np.split(inverse, np.cumsum(rows)[:-1], axis=1):
+        of_total = part.sum(axis=0)
+        both = _mean_product(pull[:, None], (part @ of_total)[:, None])
+        made.append(SideLevel(mean_square(part), both, float(of_total @ of_total)))
+    return Side(pull, mean_square(pull[:, None]), tuple(made))
+
+
+@lru_cache(maxsize=64)
+def waves_by_level(size: int, levels: tuple[DifferenceLevel, ...]) -> list[Floats]:
+    """Return, for rows of each level with variance 1, the variance of the cosine coefficients of the estimate."""
+    from scipy.fft import dct
+
+    coefficients = np.asarray(dct(least_squares(size, levels), axis=0, norm="ortho"), dtype=np.float64)
+    ends = np.cumsum([level.rows(size) for level in levels])[:-1]
+    return [(part**2).sum(axis=1) for part in np.split(coefficients, ends, axis=1)]
+
+
+def precision(level: DifferenceLevel) -> float:
+    """Return how precise the rows of a level are meant to be, compared with others of the side."""
+    return float((level.noise.scaled(Fraction(1), level.unit) / level.scale) ** (2 // level.noise.power))
+
+
+def _mean_product(first: Floats, second: Floats) -> float:
+    """Multiply what the columns of two tables add up to over a range; average over all ranges, add up the columns."""
+    sums = [np.pad(np.cumsum(each, axis=0), ((1, 0), (0, 0))) for each in (first, second)]
+    cuts = len(sums[0])
+    total = cuts * float((sums[0] * sums[1]).sum()) - float((sums[0].sum(axis=0) * sums[1].sum(axis=0)).sum())
+    return total / (cuts * (cuts - 1) / 2)
+
+
+def whole_hats(size: int, level: DifferenceLevel) -> Integers:
+    """Return whole-number hats along an attribute."""
+    return np.rint(dense(level.hats(size)) * level.unit).astype(np.int64)
+
+
+def hats_of(level: DifferenceLevel, counts: Integers) -> Integers:
+    """Answer whole-number hats along the first attribute exactly; most weights are 0, and skipped."""
+    from scipy.sparse import csr_array
+
+    hats: Any = csr_array(level.hats(len(counts))) * level.unit
+    hats.data = np.rint(hats.data).astype(np.int64)
+    return np.asarray(hats @ counts, dtype=np.int64)
+
+
+def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
+    """Return the matrix that turns rows, in records, into the least-squares estimate along an attribute."""
+    rows = np.vstack([whole_hats(size, level) / level.unit for level in levels])
+    roots = np.repeat([sqrt(precision(level)) for level in levels], [level.rows(size) for level in levels])[:, None]
+    weighed = roots * rows
+    if levels[0].unit == levels[0].overlap == 1 and len(rows) < 1.5 * size:
+        # (r^2 + W'W) X = (r, W') for few coarse rows W, beside leaves of weight r, by the smaller matrix W W'.
+        coarse, root = weighed[size:], float(roots[0, 0])
+        hats = np.linalg.solve(root**2 * np.eye(len(coarse)) + coarse @ coarse.T, coarse).T
+        leaves = (np.eye(size) - hats @ coarse) / root
+        return np.concatenate([leaves, hats], axis=1).astype(np.float64, copy=False) * roots.T
+    return np.asarray(np.linalg.solve(weighed.T @ weighed, weighed.T) * roots.T, dtype=np.float64)
+
+
+def range_products(
+    size: int,
+    levels: tuple[DifferenceLevel, ...],
+    ranges: Integers,
+    others: Integers,
+) -> Floats:
+    """Multiply what rows weigh in the estimates of ranges and of others, and add up each level: a row for each.
+
+    Both are pairs of cut points.
+    """
+    sums = np.pad(np.cumsum(least_squares(size, levels), axis=0), ((1, 0), (0, 0)))
+    first, second = (sums[ends[:, 1]] - sums[ends[:, 0]] for ends in (ranges, others))
+    starts = np.cumsum([0, *(level.rows(size) for level in levels[:-1])])
+    return np.add.reduceat(first * second, starts, axis=1).T
+
 
 # What mechanisms share that measure products of overlapping bins along two attributes, whatever their noise.
 
@@ -73,11 +175,6 @@ class ProductFamily(GridFamily):
         self.noise.check(*(self._scale(*two) for two in product(*self.levels)), self.total)
 
     @classmethod
-    @abstractmethod
-    def coarser(cls, size: int) -> Iterable[tuple[DifferenceLevel, ...]]:
-        """List levels to try along an attribute, beside single values."""
-
-    @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, records: int | None, **amount: Fraction) -> Self:
         form = bound_grid(query, policy)
         single = (DifferenceLevel(1, Fraction(1), cls.noise),)
@@ -85,15 +182,22 @@ class ProductFamily(GridFamily):
             return cls(form, (single, single), Fraction(0))
         neighbours = steps(policy, form.domain.names)
         each = amount[cls.counted_in.name] / neighbours.rows**cls.noise.power
-        first, second = (dict.fromkeys([single, *cls.coarser(size)]) for size in form.domain.shape)
+        first, second = (dict.fromkeys([single, *cls._coarser(size)]) for size in form.domain.shape)
         made = [
             cls(form, levels, *scales)
             for levels in product(first, second)
-            for scales in cls.scales(levels, policy, neighbours.graph, each)
+            for scales in cls._scales(levels, policy, neighbours.graph, each)
         ]
         best = min(made, key=lambda mechanism: mechanism.expected_error().mse)
         check_secret_size(policy, best.heaviest)
         return best
+
+    @classmethod
+    def _coarser(cls, size: int) -> list[tuple[DifferenceLevel, ...]]:
+        """List levels to try along an attribute, beside single values."""
+        if cls.noise is GAUSSIAN_ROWS:
+            return [precise_line(size)]
+        return [spaced(1, g) for g in sorted({round(sqrt(size) * factor) for factor in (0.8, 1.2)}) if 2 < g < size]
 
     @property
     def heaviest(self) -> int:
@@ -102,12 +206,7 @@ class ProductFamily(GridFamily):
         return first * second
 
     @classmethod
-    @abstractmethod
-    def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
-        """Bound the change of the rows of two levels over the secret moves, as the noise counts it."""
-
-    @classmethod
-    def scales(
+    def _scales(
         cls, levels: Levels, policy: Policy, graph: SecretGraph, amount: Fraction
     ) -> Iterator[tuple[Fraction, Fraction | None]]:
         """Yield scales of the rows that lose the amount, and of the total where it is secret.
@@ -126,7 +225,14 @@ class ProductFamily(GridFamily):
     @classmethod
     def _moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
         """Bound what moves lose on the rows of two levels, at a scale of 1."""
-        return cls.noise.lost(cls.most_moved(two, policy, graph), two[0].scale * two[1].scale)
+        first, second = two
+        units, parts = first.unit * second.unit, (Fraction(1, first.unit), Fraction(1, second.unit))
+        if cls.noise is GAUSSIAN_ROWS:
+            short = first.overlap * second.overlap * (graph.longest_move(parts) * units) ** 2
+            change = 2 * min(Fraction(first.weight(0, 1) * second.weight(0, 1)), short)
+        else:
+            change = 2 * units * (min(Fraction(1), graph.longest_move(parts)) if policy.size == "unknown" else 1)
+        return cls.noise.lost(change, first.scale * second.scale)
 
     @classmethod
     def _present(cls, first: DifferenceLevel, second: DifferenceLevel, x: Cell) -> Fraction:
@@ -168,10 +274,8 @@ class ProductFamily(GridFamily):
         return total
 
     def _weights(self, x: Cell, first: DifferenceLevel, second: DifferenceLevel) -> Integers:
-        return np.outer(self._hats(0, first)[:, x[0]], self._hats(1, second)[:, x[1]])
-
-    def _hats(self, axis: int, level: DifferenceLevel) -> Integers:
-        return whole_hats(self.form.domain.shape[axis], level)
+        height, width = self.form.domain.shape
+        return np.outer(whole_hats(height, first)[:, x[0]], whole_hats(width, second)[:, x[1]])
 
     def _scale(self, first: DifferenceLevel, second: DifferenceLevel) -> Fraction:
         """Return the scale of the whole-number rows of two levels."""
@@ -201,15 +305,13 @@ class ProductFamily(GridFamily):
         return np.concatenate(parts)
 
     def estimate(self, noisy: Integers) -> Floats:
-        table = np.zeros((sum(self._sizes[0]), sum(self._sizes[1])))
-        start = row = 0
-        for first, height in zip(self.levels[0], self._sizes[0], strict=True):
-            column = 0
-            for second, width in zip(self.levels[1], self._sizes[1], strict=True):
-                part = noisy[start : start + height * width].reshape(height, width) / (first.unit * second.unit)
-                table[row : row + height, column : column + width] = part
-                start, column = start + height * width, column + width
-            row += height
+        parts = iter(np.split(noisy, np.cumsum([height * width for height, width in product(*self._sizes)])))
+        table = np.block(
+            [
+                [next(parts).reshape(height, -1) / (first.unit * second.unit) for second in self.levels[1]]
+                for first, height in zip(self.levels[0], self._sizes[0], strict=True)
+            ]
+        )
         first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
         counts = np.asarray(first @ table @ second.T, dtype=np.float64)
         if self.total is None:
@@ -219,7 +321,7 @@ class ProductFamily(GridFamily):
 
     @property
     def _sides(self) -> tuple[Side, Side]:
-        first, second = (Side.of(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
+        first, second = (side_of(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
         return first, second
 
     @property
@@ -236,10 +338,13 @@ class ProductFamily(GridFamily):
         """Return the variance of the rows of two levels, in records."""
         return self.noise.variance(self._scale(first, second)) / (first.unit * second.unit) ** 2
 
+    @property
+    def _variances(self) -> Floats:
+        return np.array([[self._variance(one, other) for other in self.levels[1]] for one in self.levels[0]])
+
     def spread(self, weights: Floats) -> Floats:
         first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
-        each = [[self._variance(one, other) for other in self.levels[1]] for one in self.levels[0]]
-        variances = np.repeat(np.repeat(each, self._sizes[0], axis=0), self._sizes[1], axis=1)
+        variances = np.repeat(np.repeat(self._variances, self._sizes[0], axis=0), self._sizes[1], axis=1)
         columns = weights.T.reshape(-1, *self.form.domain.shape)
         return np.stack(
             [(first @ (variances * (first.T @ v @ second)) @ second.T).reshape(-1) for v in columns], axis=1
@@ -276,8 +381,7 @@ class ProductFamily(GridFamily):
             range_products(size, levels, *pair)
             for size, levels, pair in zip(self.form.domain.shape, self.levels, ends, strict=True)
         )
-        each = np.array([[self._variance(one, other) for other in self.levels[1]] for one in self.levels[0]])
-        return np.asarray((down * (each @ across)).sum(axis=0), dtype=np.float64)
+        return np.asarray((down * (self._variances @ across)).sum(axis=0), dtype=np.float64)
 
     @cached_property
     def _error(self) -> GridError:
@@ -296,25 +400,31 @@ class ProductFamily(GridFamily):
         return self._error
 
     def to_document(self) -> dict[str, Any]:
+        written: dict[str, Any] = {"name": self.name}
+        if self.noise is GAUSSIAN_ROWS:
+            written["sides"] = [[level_to_document(level) for level in levels] for levels in self.levels]
+        else:
+            written["spacings"] = self._spacings
         total = {} if self.total is None else {"total": self.noise.to_document(self.total)}
-        return {"name": self.name, **self.levels_to_document(), **self.noise.to_document(self.scale), **total}
+        return {**written, **self.noise.to_document(self.scale), **total}
 
-    @abstractmethod
-    def levels_to_document(self) -> dict[str, Any]:
-        """Write the levels along both attributes."""
-
-    @classmethod
-    @abstractmethod
-    def levels_from_document(cls, written: dict[str, Any]) -> Levels:
-        """Read what :meth:`levels_to_document` writes."""
+    @property
+    def _spacings(self) -> list[list[int]]:
+        return [[level.spacing for level in levels] for levels in self.levels]
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        levels = cls.levels_from_document(written)
+        if cls.noise is GAUSSIAN_ROWS:
+            first, second = (levels_of_hats(side, cls.noise) for side in written["sides"])
+        else:
+            down, across = written["spacings"]
+            if not down or not across or any(type(g) is not int or g < 1 for g in (*down, *across)):
+                raise SpecError("the document is damaged: a spacing is not a positive whole number.")
+            first, second = spaced(*down), spaced(*across)
         if ("total" in written) != (policy.size == "unknown"):
             raise SpecError("the document is damaged: the total is measured exactly where it is secret.")
         parts = (written, written["total"]) if "total" in written else (written,)
-        return cls(bound_grid(query, policy), levels, *map(cls.noise.from_document, parts))
+        return cls(bound_grid(query, policy), (first, second), *map(cls.noise.from_document, parts))
 
 
 def spaced(*spacings: int) -> tuple[DifferenceLevel, ...]:
@@ -339,22 +449,6 @@ class GridHierarchy(ProductFamily):
     name = "grid-hierarchy"
     noise = LAPLACE_ROWS
 
-    @classmethod
-    def coarser(cls, size: int) -> Iterable[tuple[DifferenceLevel, ...]]:
-        root = sqrt(size)
-        return [spaced(1, g) for g in sorted({round(root * factor) for factor in (0.8, 1.2)}) if 2 < g < size]
-
-    @classmethod
-    def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
-        (first, second), share = two, Fraction(1)
-        if policy.size == "unknown":
-            share = min(share, graph.longest_move((Fraction(1, first.unit), Fraction(1, second.unit))))
-        return 2 * share * first.unit * second.unit
-
-    @property
-    def _spacings(self) -> list[list[int]]:
-        return [[level.spacing for level in levels] for levels in self.levels]
-
     def words(self) -> str:
         (first, second), (down, across) = map(quoted, self.form.domain.names), self._spacings
         return (
@@ -362,16 +456,6 @@ class GridHierarchy(ProductFamily):
             f"{first} and {across} along {second}"
             + (f", and of scale {rounded(self.total)} on the number of records." if self.total else ".")
         )
-
-    def levels_to_document(self) -> dict[str, Any]:
-        return {"spacings": self._spacings}
-
-    @classmethod
-    def levels_from_document(cls, written: dict[str, Any]) -> Levels:
-        first, second = written["spacings"]
-        if not first or not second or any(type(g) is not int or g < 1 for g in (*first, *second)):
-            raise SpecError("the document is damaged: a spacing is not a positive whole number.")
-        return spaced(*first), spaced(*second)
 
 
 class GaussianGrid(ProductFamily):
@@ -390,21 +474,10 @@ class GaussianGrid(ProductFamily):
     counted_in = RHO
     noise = GAUSSIAN_ROWS
 
-    @classmethod
-    def coarser(cls, size: int) -> Iterable[tuple[DifferenceLevel, ...]]:
-        return [precise_line(size)]
-
-    @classmethod
-    def most_moved(cls, two: Pair, policy: Policy, graph: SecretGraph) -> Fraction:
-        first, second = two
-        share = graph.longest_move((Fraction(1, first.unit), Fraction(1, second.unit)))
-        short = first.overlap * second.overlap * (share * first.unit * second.unit) ** 2
-        return 2 * min(Fraction(first.weight(0, 1) * second.weight(0, 1)), short)
-
     def words(self) -> str:
         along = (
-            f"{[level.spacing for level in levels]} apart along {quoted(name)}"
-            for name, levels in zip(self.form.domain.names, self.levels, strict=True)
+            f"{spacings} apart along {quoted(name)}"
+            for name, spacings in zip(self.form.domain.names, self._spacings, strict=True)
         )
         deviations = [sqrt(self._variance(*two)) for two in product(*self.levels)]
         total = f", and of {sqrt(self.total):.4g} on the number of records" if self.total else ""
@@ -412,11 +485,3 @@ class GaussianGrid(ProductFamily):
             f"Gaussian noise goes on products of overlapping bins {' and '.join(along)}, of standard deviation "
             f"{min(deviations):.4g} to {max(deviations):.4g} records{total}."
         )
-
-    def levels_to_document(self) -> dict[str, Any]:
-        return {"sides": [[level_to_document(level) for level in levels] for levels in self.levels]}
-
-    @classmethod
-    def levels_from_document(cls, written: dict[str, Any]) -> Levels:
-        first, second = (levels_of_hats(side, cls.noise) for side in written["sides"])
-        return first, second
