@@ -10,7 +10,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import AdaptiveGrid, GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
 from blowfish_privacy.mechanisms.grid.grid_family import mean_square
-from blowfish_privacy.mechanisms.grid.grid_flow import DIVISIONS, divergence, gaussian_line, laplace_line
+from blowfish_privacy.mechanisms.grid.grid_flow import DIVISIONS, Line, divergence
 from blowfish_privacy.mechanisms.grid.grid_hierarchy import least_squares, precision, whole_hats
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
@@ -53,9 +53,9 @@ def test_the_more_accurate_of_the_two_is_planned():
 
 
 LINES = st.tuples(st.integers(1, 30), st.integers(1, 9)).map(
-    lambda t: laplace_line(t[0], t[1] if t[1] < t[0] else 1, Fraction(1, 3))
+    lambda t: Line.of_one_spacing(t[0], t[1] if t[1] < t[0] else 1, Fraction(1, 3))
 )
-GAUSSIAN_LINES = st.integers(1, 40).map(lambda length: gaussian_line(length, Fraction(1, 3)))
+GAUSSIAN_LINES = st.integers(1, 40).map(lambda length: Line.best(length, Fraction(1, 3), GAUSSIAN_ROWS))
 
 
 @given(LINES | GAUSSIAN_LINES, st.data())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -14,7 +13,6 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell, quoted
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, RefusalError, SpecError
-from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.mechanisms.grid.grid_family import (
     Corners,
     GridError,
@@ -62,6 +60,28 @@ class Line:
     length: int
     leaf: DifferenceLevel
     coarse: tuple[DifferenceLevel, ...]
+
+    @classmethod
+    def of_one_spacing(cls, length: int, spacing: int, loss: Fraction) -> Line:
+        """Make a line with Laplace noise of one spacing (1: leaf noise alone) of which a unit on an edge loses so much.
+
+        Leaf noise takes half of the loss, or all of it where there is no coarser level. A unit on an edge adds up to g
+        over the whole-number hats, so their noise is g times as large.
+        """
+        if spacing == 1:
+            return cls(length, DifferenceLevel(1, 1 / loss), ())
+        return cls(length, DifferenceLevel(1, 2 / loss), (DifferenceLevel(spacing, 2 * spacing / loss),))
+
+    @classmethod
+    def best(cls, length: int, loss: Fraction, noise: RowNoise) -> Line:
+        """Choose the line of the least error of which a unit on an edge loses so much."""
+        if noise is GAUSSIAN_ROWS:
+            leaf, *coarse = (replace(level, scale=level.scale / loss) for level in precise_line(length))
+            return cls(length, leaf, tuple(coarse))
+        # The best spacing is near 1.25 times the root of the length.
+        spacings = sorted({1, *(round(sqrt(length) * factor) for factor in (0.9, 1.05, 1.15, 1.25, 1.35, 1.5))})
+        lines = [cls.of_one_spacing(length, g, loss) for g in spacings if g == 1 or 2 < g < length]
+        return min(lines, key=lambda line: line.range_variance)
 
     @property
     def levels(self) -> tuple[DifferenceLevel, ...]:
@@ -150,28 +170,42 @@ class Line:
         shares = _range_shares(Line(self.length, replace(self.leaf, scale=Fraction(1)), tuple(alike)))
         return sum(level.noise.variance(level.scale) * share for level, share in zip(self.levels, shares, strict=True))
 
+    def words(self) -> str:
+        """Describe the noise."""
+        if self.leaf.noise.power == 2:
+            bins = (f", {sqrt(each.scale) / each.unit:.4g} on bins {each.spacing} apart" for each in self.coarse)
+            return f"Gaussian noise of standard deviation {sqrt(self.leaf.scale):.4g}" + "".join(bins)
+        bins = (f" and bins {each.spacing} apart of scale {rounded(each.scale)} records" for each in self.coarse)
+        return f"leaf noise of scale {rounded(self.leaf.scale)} records" + "".join(bins)
+
+    def to_document(self) -> dict[str, Any]:
+        """Write what the levels follow from."""
+        if self.leaf.noise.power == 2:
+            return {"levels": [level_to_document(level) for level in self.levels]}
+        return {"spacing": self.levels[-1].spacing, "edge_loss": str(self.loss)}
+
+    @classmethod
+    def from_document(cls, length: int, written: dict[str, Any], noise: RowNoise) -> Line:
+        """Read what :meth:`to_document` writes."""
+        if noise is GAUSSIAN_ROWS:
+            leaf, *coarse = levels_of_hats(written["levels"], noise)
+            if not all(level.scale for level in (leaf, *coarse)):
+                raise PolicyError(NO_NOISE)
+            if any(level.unit >= length for level in coarse):
+                raise SpecError("the document is damaged: its bins are wider than the grid.")
+            return cls(length, leaf, tuple(coarse))
+        if type(written["spacing"]) is not int or written["spacing"] < 1:
+            raise SpecError("the document is damaged: a spacing is not a positive whole number.")
+        loss = exact(written["edge_loss"], "the loss of an edge", error=SpecError)
+        if loss <= 0:
+            raise PolicyError(NO_NOISE)
+        return cls.of_one_spacing(length, written["spacing"], loss)
+
 
 @lru_cache(maxsize=256)
 def _range_shares(line: Line) -> list[float]:
     """Return the mean variance of the sum over a random stretch for noise of variance 1 on each level."""
     return [mean_square(part) for part in line.parts()]
-
-
-def laplace_line(length: int, spacing: int, loss: Fraction) -> Line:
-    """Make a line of one spacing (1: leaf noise alone) of which a unit on an edge loses so much.
-
-    Leaf noise takes half of the loss, or all of it where there is no coarser level. A unit on an edge adds up to g over
-    the whole-number hats, so their noise is g times as large.
-    """
-    if spacing == 1:
-        return Line(length, DifferenceLevel(1, 1 / loss), ())
-    return Line(length, DifferenceLevel(1, 2 / loss), (DifferenceLevel(spacing, 2 * spacing / loss),))
-
-
-def gaussian_line(length: int, loss: Fraction) -> Line:
-    """Make a line with Gaussian noise of which a unit on an edge loses so much, with the best levels."""
-    leaf, *coarse = (replace(level, scale=level.scale / loss) for level in precise_line(length))
-    return Line(length, leaf, tuple(coarse))
 
 
 # What mechanisms share that move records between neighbouring cells of a grid, whatever their noise.
@@ -202,14 +236,11 @@ class FlowFamily(GridFamily):
         if not neighbours.graph.has_edges:
             raise RefusalError("no secret pair changes this grid, so it needs no noise.", hint="use grid-hierarchy.")
         each = amount[cls.counted_in.name] / neighbours.rows**cls.noise.power
-        down, across = _edge_losses(neighbours.graph, each)
+        down, across = (Fraction(1, max(1, neighbours.graph.largest_move(name))) for name in neighbours.graph.domain)
+        worst = neighbours.graph.longest_move((down, across)) or Fraction(1)
         first, second = form.domain.shape
-        return cls(form, (cls.line(second, down), cls.line(first, across)))
-
-    @classmethod
-    @abstractmethod
-    def line(cls, length: int, loss: Fraction) -> Line:
-        """Choose the line of the least error of which a unit on an edge loses so much."""
+        lines = (Line.best(second, each * down / worst, cls.noise), Line.best(first, each * across / worst, cls.noise))
+        return cls(form, lines)
 
     def certify(self, policy: Policy) -> Certificate:
         neighbours = steps(policy, self.form.domain.names)
@@ -266,33 +297,22 @@ class FlowFamily(GridFamily):
 
     def words(self) -> str:
         named = zip(map(quoted, self.form.domain.names), self.lines, strict=True)
+        noise = "; ".join(f"across {name} {line.words()}" for name, line in named)
         return (
-            f"Noise moves records between neighbouring cells: {'; '.join(self.line_words(*each) for each in named)}. A "
-            "rectangle only sees what crosses its border, and the total stays exact."
+            f"Noise moves records between neighbouring cells: {noise}. A rectangle only sees what crosses its border, "
+            "and the total stays exact."
         )
 
-    @abstractmethod
-    def line_words(self, name: str, line: Line) -> str:
-        """Describe the noise across an attribute."""
-
     def to_document(self) -> dict[str, Any]:
-        return {"name": self.name, "lines": [*map(self.line_to_document, self.lines)]}
-
-    @classmethod
-    @abstractmethod
-    def line_to_document(cls, line: Line) -> dict[str, Any]:
-        """Write a line."""
-
-    @classmethod
-    @abstractmethod
-    def line_from_document(cls, length: int, written: dict[str, Any]) -> Line:
-        """Read what :meth:`line_to_document` writes."""
+        return {"name": self.name, "lines": [line.to_document() for line in self.lines]}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         form = bound_flow(query, policy)
         lengths = reversed(form.domain.shape)
-        down, across = (cls.line_from_document(*each) for each in zip(lengths, written["lines"], strict=True))
+        down, across = (
+            Line.from_document(length, each, cls.noise) for length, each in zip(lengths, written["lines"], strict=True)
+        )
         return cls(form, (down, across))
 
 
@@ -315,14 +335,6 @@ def bound_flow(query: Query, policy: Policy) -> HistogramForm:
     return bound_grid(query, policy)
 
 
-def _edge_losses(graph: SecretGraph, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-    """Choose the loss of an edge of each axis so that the longest secret move loses exactly epsilon."""
-    moves = [max(1, graph.largest_move(name)) for name in graph.domain]
-    losses = Fraction(1, moves[0]), Fraction(1, moves[1])
-    worst = graph.longest_move(losses) or Fraction(1)
-    return epsilon * losses[0] / worst, epsilon * losses[1] / worst
-
-
 class GridFlow(FlowFamily):
     """Adds the divergence of a noisy flow on the grid's edges: what leaves a cell enters its neighbour.
 
@@ -338,34 +350,6 @@ class GridFlow(FlowFamily):
 
     name = "grid-flow"
     noise = LAPLACE_ROWS
-
-    @classmethod
-    def line(cls, length: int, loss: Fraction) -> Line:
-        """Choose the spacing with the smallest mean variance; it is near 1.25 times the root of the length."""
-        root = sqrt(length)
-        spacings = sorted({1, *(round(root * factor) for factor in (0.9, 1.05, 1.15, 1.25, 1.35, 1.5))})
-        lines = [laplace_line(length, g, loss) for g in spacings if g == 1 or 2 < g < length]
-        return min(lines, key=lambda line: line.range_variance)
-
-    def line_words(self, name: str, line: Line) -> str:
-        bins = (f" and bins {each.spacing} apart of scale {rounded(each.scale)} records" for each in line.coarse)
-        return f"across {name} leaf noise of scale {rounded(line.leaf.scale)} records" + "".join(bins)
-
-    @classmethod
-    def line_to_document(cls, line: Line) -> dict[str, Any]:
-        return {"spacing": line.levels[-1].spacing, "edge_loss": str(line.loss)}
-
-    @classmethod
-    def line_from_document(cls, length: int, written: dict[str, Any]) -> Line:
-        if type(written["spacing"]) is not int or written["spacing"] < 1:
-            raise SpecError("the document is damaged: a spacing is not a positive whole number.")
-        loss = exact(written["edge_loss"], "the loss of an edge", error=SpecError)
-        if loss <= 0:
-            raise PolicyError(NO_NOISE)
-        return laplace_line(length, written["spacing"], loss)
-
-
-# Grid flow with Gaussian noise, for budgets in rho.
 
 
 class GaussianFlow(FlowFamily):
@@ -384,24 +368,3 @@ class GaussianFlow(FlowFamily):
     name = "gaussian-flow"
     counted_in = RHO
     noise = GAUSSIAN_ROWS
-
-    @classmethod
-    def line(cls, length: int, loss: Fraction) -> Line:
-        return gaussian_line(length, loss)
-
-    def line_words(self, name: str, line: Line) -> str:
-        bins = (f", {sqrt(each.scale) / each.unit:.4g} on bins {each.spacing} apart" for each in line.coarse)
-        return f"across {name} Gaussian noise of standard deviation {sqrt(line.leaf.scale):.4g}" + "".join(bins)
-
-    @classmethod
-    def line_to_document(cls, line: Line) -> dict[str, Any]:
-        return {"levels": [level_to_document(level) for level in line.levels]}
-
-    @classmethod
-    def line_from_document(cls, length: int, written: dict[str, Any]) -> Line:
-        leaf, *coarse = levels_of_hats(written["levels"], cls.noise)
-        if not all(level.scale for level in (leaf, *coarse)):
-            raise PolicyError(NO_NOISE)
-        if any(level.unit >= length for level in coarse):
-            raise SpecError("the document is damaged: its bins are wider than the grid.")
-        return Line(length, leaf, tuple(coarse))
