@@ -275,11 +275,6 @@ class LookScales(NamedTuple):
         return 1 / self.look + max(1 / self.fine, 1 / self.again + 1 / self.coarse)
 
 
-def refines(cells: int, epsilon: Fraction, records: int) -> bool:
-    """Say whether refining is better than a hierarchy for grids of so many cells and records."""
-    return cells >= _LEAST_CELLS and records * epsilon <= _SPARSE * cells
-
-
 def calibrated_scales(cells: int, amount: Fraction, records: int | None) -> tuple[int, int, LookScales]:
     """Choose the side of blocks, the count from which they are refined, and scales of which a move loses the amount."""
     rest = (1 - _LOOK) * amount
@@ -340,8 +335,9 @@ class AdaptiveGrid(GridFamily):
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
         if not cls.answers(query) or records is None or policy.size == "unknown":
             return False
-        form = bound_grid(query, policy)
-        return refines(form.domain.size, epsilon / steps(policy, form.domain.names).rows, records)
+        domain = bound_grid(query, policy).domain
+        amount = epsilon / steps(policy, domain.names).rows
+        return domain.size >= _LEAST_CELLS and records * amount <= _SPARSE * domain.size
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
@@ -408,27 +404,20 @@ class AdaptiveGrid(GridFamily):
         return replace(self, refined=look >= self.full)
 
     def estimate(self, noisy: Integers) -> Floats:
-        if not all(self._held):
-            return self._rows(noisy)[2]
-        return self.taken(noisy)._least_squares(noisy)
-
-    def _rows(self, noisy: Integers) -> tuple[Floats, Floats, Floats]:
-        """Return both looks at blocks, with 0 for those that were not counted again, and the cells."""
-        look = noisy[: self._blocks.many].reshape(self._blocks.table)
         start = len(noisy) - self.form.domain.size - (self.total is not None)
+        cells = noisy[start : start + self.form.domain.size].reshape(self.form.domain.shape).astype(np.float64)
+        if not all(self._held):
+            return cells
+        taken = self.taken(noisy)
+        look = noisy[: self._blocks.many].reshape(self._blocks.table).astype(np.float64)
         again = np.zeros(look.shape)
-        again[look < self.full] = noisy[look.size : start]
-        cells = noisy[start : start + self.form.domain.size].reshape(self.form.domain.shape)
-        return look.astype(np.float64), again, cells.astype(np.float64)
-
-    def _least_squares(self, noisy: Integers) -> Floats:
-        look, again, cells = self._rows(noisy)
+        again[~taken._refined] = noisy[look.size : start]
         first, second, *_ = self._variances
         both = (second * look + first * again) / (first + second)
-        estimate = self._noises.estimate(cells, np.where(self._refined, look, both))
+        estimate = taken._noises.estimate(cells, np.where(taken._refined, look, both))
         if self.total is None:
             return estimate
-        return self._noises.with_total(estimate, float(noisy[-1]), LAPLACE_ROWS.variance(self.total))
+        return taken._noises.with_total(estimate, float(noisy[-1]), LAPLACE_ROWS.variance(self.total))
 
     @property
     def _variances(self) -> list[float]:
@@ -450,10 +439,7 @@ class AdaptiveGrid(GridFamily):
         return BlockNoise(self._blocks, blocks, np.where(refined, fine, coarse), total)
 
     def spread(self, weights: Floats) -> Floats:
-        """Multiply columns of weights of the cells by the covariance of their linear estimate.
-
-        Where it is not known which blocks were refined, as if none was.
-        """
+        # Where it is not known which blocks were refined, as if none was.
         return self._noises.spread(weights) if all(self._held) else np.zeros(weights.shape)
 
     def shown_estimate(
@@ -475,7 +461,11 @@ class AdaptiveGrid(GridFamily):
         if given is None or totals is None or len(given.stated) == 1:
             known = smooth if records is None else taken._noises.with_total(smooth, records)
             return settled_from_the_top(known, np.ones(known.shape))
-        return _settled(self.meeting(smooth, totals, stated), given)
+        # What is known to be empty is emptied, and the rest scaled to the public totals.
+        empty = np.any([each.counts[each.labels] == 0 for each in given.totals], axis=0).reshape(smooth.shape)
+        settled = settled_from_the_top(self.meeting(smooth, totals, stated), np.where(empty, 0.0, 1.0)).reshape(-1)
+        met = given.scaled(settled)
+        return (met if given.met(met) else given.not_negative(met)).reshape(smooth.shape)
 
     def uneven(self, counts: Integers) -> Integers:
         sparse = self._blocks.to_cells(self._blocks.sums(counts) < self.full)
@@ -518,11 +508,3 @@ class AdaptiveGrid(GridFamily):
         scales = LookScales(*(LAPLACE_ROWS.from_document(written[name]) for name in LookScales._fields))
         total = LAPLACE_ROWS.from_document(written["total"]) if "total" in written else None
         return cls(bound_grid(query, policy), side, full, scales, total)
-
-
-def _settled(estimate: Floats, given: Constraints) -> Floats:
-    """Settle an estimate from the top down, empty what is known to be empty, and scale the rest to public totals."""
-    empty = np.any([each.counts[each.labels] == 0 for each in given.totals], axis=0).reshape(estimate.shape)
-    settled = settled_from_the_top(estimate, np.where(empty, 0.0, 1.0)).reshape(-1)
-    met = given.scaled(settled)
-    return (met if given.met(met) else given.not_negative(met)).reshape(estimate.shape)

@@ -63,7 +63,7 @@ def mean_square(table: Floats) -> float:
 
 def over_all_rectangles(errors: Floats) -> float:
     """Return the mean squared error over all rectangles of a grid whose cells have these errors."""
-    sums = np.pad(np.cumsum(np.cumsum(errors, axis=0), axis=1), ((1, 0), (1, 0)))
+    sums = sums_of(errors)
     first, second = sums.shape
     centred = sums - sums.mean(axis=0) - sums.mean(axis=1)[:, None] + sums.mean()
     return 4 * float((centred**2).sum()) / ((first - 1) * (second - 1))
@@ -144,26 +144,12 @@ def cells_of(coefficients: Floats) -> Floats:
     return np.asarray(idctn(coefficients, norm="ortho"), dtype=np.float64)
 
 
-def cells_of_line(coefficients: Floats) -> Floats:
-    """Return the lines of cells with these cosine coefficients, one a column."""
-    from scipy.fft import idct
-
-    return np.asarray(idct(coefficients, axis=0, norm="ortho"), dtype=np.float64)
-
-
-def variances_by_wave(covariance: Floats) -> Floats:
-    """Return the variance of each cosine coefficient of a line of cells with this covariance."""
-    return np.diagonal(waves(covariance)).copy()
-
-
-def differences_by_wave(size: int) -> Floats:
-    """Return the squares of the singular values of the differences between neighbours, whose vectors are the waves."""
-    return 2 - 2 * np.cos(np.pi * np.arange(size) / size)
-
-
 def rectangles_by_wave(size: int) -> Floats:
     """Return the mean square of what each wave along an attribute adds to a random range; at most 1."""
-    sums = np.cumsum(cells_of_line(np.eye(size)), axis=0)
+    from scipy.fft import idct
+
+    lines = np.asarray(idct(np.eye(size), axis=0, norm="ortho"), dtype=np.float64)
+    sums = np.cumsum(lines, axis=0)
     squares = np.pad(sums, ((1, 0), (0, 0))).var(axis=0)
     return squares / squares.max()
 
@@ -183,8 +169,12 @@ def nearest_not_negative(
     allowed = linear.min() >= 0 and (constraints is None or constraints.met(linear.reshape(-1)))
     if allowed or not looseness.max(initial=0.0):
         return linear
-    projections = _projections(linear.shape, constraints)
-    near = _Rounds(waves(linear), looseness, projections, _starting_penalty(looseness))
+    projections: list[Project] = [lambda cells: np.maximum(cells, 0.0)]
+    if constraints is not None:
+        projections = [_Parts(linear.shape, totals) for totals in constraints.totals]
+    loose = looseness[looseness > 0]
+    penalty = float(0.5 / np.sqrt(loose.min() * loose.max()))
+    near = _Rounds(waves(linear), looseness, projections, penalty)
     for number in range(_MOST_ROUNDS // _CHECKED_EVERY):
         if near.run(_CHECKED_EVERY) < closeness:
             break
@@ -194,11 +184,6 @@ def nearest_not_negative(
     if constraints is None or len(projections) == 1:
         return met
     return constraints.not_negative(met.reshape(-1)).reshape(met.shape)
-
-
-def _starting_penalty(looseness: Floats) -> float:
-    loose = looseness[looseness > 0]
-    return float(0.5 / np.sqrt(loose.min() * loose.max()))
 
 
 @dataclass(eq=False)
@@ -231,10 +216,6 @@ class _Rounds:
             self.left -= self.projected
         apart = max(over_all_rectangles(near - each) for each in self.projected)
         moved = over_all_rectangles(self.projected[0] - before)
-        self._balance(apart, moved)
-        return max(apart, moved)
-
-    def _balance(self, apart: float, moved: float) -> None:
         factor = 1.0
         if apart > _UNBALANCED * moved:
             factor = _UNBALANCED / 2
@@ -242,12 +223,7 @@ class _Rounds:
             factor = 2 / _UNBALANCED
         self.penalty *= factor
         self.left /= factor
-
-
-def _projections(shape: tuple[int, ...], constraints: Constraints | None) -> list[Project]:
-    if constraints is None:
-        return [lambda cells: np.maximum(cells, 0.0)]
-    return [_Parts(shape, totals) for totals in constraints.totals]
+        return max(apart, moved)
 
 
 class _Parts:

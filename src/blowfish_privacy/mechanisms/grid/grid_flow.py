@@ -19,10 +19,9 @@ from blowfish_privacy.mechanisms.grid.grid_family import (
     GridFamily,
     between,
     bound_grid,
-    differences_by_wave,
     mean_square,
     sums_of,
-    variances_by_wave,
+    waves,
 )
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
 from blowfish_privacy.mechanisms.ordered.level_choice import precise_line
@@ -278,8 +277,9 @@ class FlowFamily(GridFamily):
         return np.stack([divergence(*flow).reshape(-1) for flow in flows], axis=1)
 
     def wave_variances(self) -> Floats:
-        first, second = map(differences_by_wave, self.form.domain.shape)
-        down, across = (variances_by_wave(line.covariance) for line in self.lines)
+        # The waves are the singular vectors of the differences between neighbours, with these squared singular values.
+        first, second = (2 - 2 * np.cos(np.pi * np.arange(size) / size) for size in self.form.domain.shape)
+        down, across = (np.diagonal(waves(line.covariance)) for line in self.lines)
         return np.outer(first, down) + np.outer(across, second)
 
     def rectangle_variances(self, corners: Corners) -> Floats:
