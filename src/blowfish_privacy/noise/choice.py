@@ -97,7 +97,7 @@ def choose(weights: EncloseWeights, source: BitSource) -> int:
     that the enclosures leave open is made again, with further bits of the same U and narrower weights.
     """
     shares = _Shares(weights)
-    first, last = 0, shares.count - 1
+    first, last = 0, len(shares.lows) - 1
     uniform = Uniform(int(source.words(1)[0]), WORD_BITS, source)
     while first < last:
         middle = (first + last) // 2
@@ -128,19 +128,15 @@ class _Shares:
         self._weights = weights
         self._enclose(_FIRST_BITS)
 
-    @property
-    def count(self) -> int:
-        return len(self._lows)
-
     def cumulative(self, index: int, bits: int) -> Interval:
         """Enclose ``2^bits`` times the share of all weights up to this one."""
         while self._bits < bits + _SPARE_BITS:
             self._enclose(2 * self._bits)
-        low, high = self._lows[index], self._highs[index]
-        return Interval((low << bits) // self._highs[-1], -((-high << bits) // self._lows[-1]))
+        low, high = self.lows[index], self._highs[index]
+        return Interval((low << bits) // self._highs[-1], -((-high << bits) // self.lows[-1]))
 
     def _enclose(self, bits: int) -> None:
         parts, _ = aligned(self._weights(bits), bits)
         self._bits = bits
-        self._lows = list(accumulate(part.low for part in parts))
+        self.lows = list(accumulate(part.low for part in parts))
         self._highs = list(accumulate(part.high for part in parts))

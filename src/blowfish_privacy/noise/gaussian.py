@@ -13,10 +13,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from statistics import NormalDist
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,18 +69,12 @@ class HalfGaussianLaw:
         return _last(self.sigma_squared, bits) + 1
 
 
-class TailSums(NamedTuple):
-    """Sums of weights: ``sums[k] < 2^bits * sum over j > k of exp(-j^2 / (2 sigma^2)) <= sums[k] + slack``."""
-
-    sums: list[int]
-    slack: int
-
-
 # A draw that needs more bits than the table holds asks for all of its comparisons with the same bits.
 @lru_cache(maxsize=2)
-def tail_sums(sigma_squared: Fraction, bits: int) -> TailSums:
-    """Add up the weights. All of them are rounded down; ``slack`` bounds what that and the end leave out.
+def tail_sums(sigma_squared: Fraction, bits: int) -> tuple[list[int], int]:
+    """Add up weights: ``sums[k] < 2^bits * sum over j > k of exp(-j^2 / (2 sigma^2)) <= sums[k] + slack``.
 
+    All of them are rounded down; ``slack`` bounds what that and the end leave out.
     Weights follow from ``w_(j+1) = w_j r_j`` and ``r_(j+1) = r_j q``. If r_0 and q are at most ``width`` too
     low, then r_j is at most (width + 1)(j + 1) too low and w_j at most (width + 1) j (j + 1) / 2.
     """
@@ -97,7 +91,7 @@ def tail_sums(sigma_squared: Fraction, bits: int) -> TailSums:
     sums = list(accumulate(weights, initial=0))
     sums.reverse()
     # The weights behind the last sum to less than last + 2.
-    return TailSums(sums, (width + 1) * last * (last + 1) * (last + 2) // 6 + last + 2)
+    return sums, (width + 1) * last * (last + 1) * (last + 2) // 6 + last + 2
 
 
 def _last(sigma_squared: Fraction, bits: int) -> int:
@@ -146,12 +140,6 @@ def checked_variance(sigma_squared: object) -> Fraction:
             hint="larger noise would not fit 64-bit integers; spend more of the budget or count in larger units.",
         )
     return number
-
-
-class _AnySampler(Protocol):
-    def draw(self, count: int, source: BitSource) -> Integers:
-        """Draw ``count`` samples."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,17 +221,14 @@ class _Composed:
         near = digits / self.width
         exponent = (far - near) * (far + near) / 2
         below, above = _exponential_bounds(exponent)
-        uniform = words * 2.0**-WORD_BITS
-        accepted = uniform + 2.0**-WORD_BITS <= below - _GUARD
-        known = (far <= _FARTHEST) & (exponent <= 1) & (accepted | (uniform >= above + _GUARD))
+        begun = words * 2.0**-WORD_BITS
+        accepted = begun + 2.0**-WORD_BITS <= below - _GUARD
+        known = (far <= _FARTHEST) & (exponent <= 1) & (accepted | (begun >= above + _GUARD))
         for index in np.flatnonzero(~known):
-            place = int(digits[index]), int(magnitude[index])
-            accepted[index] = self._decide_exactly(*place, Uniform(int(words[index]), WORD_BITS, source))
+            apart = int(magnitude[index]) ** 2 / self.sigma_squared - Fraction(int(digits[index]), self.width) ** 2
+            uniform = Uniform(int(words[index]), WORD_BITS, source)
+            accepted[index] = uniform.below(partial(exp_negative, apart / 2))
         return accepted
-
-    def _decide_exactly(self, digit: int, magnitude: int, uniform: Uniform) -> bool:
-        exponent = (magnitude**2 / self.sigma_squared - Fraction(digit, self.width) ** 2) / 2
-        return uniform.below(lambda bits: exp_negative(exponent, bits))
 
 
 def _exponential_bounds(exponent: Floats) -> tuple[Floats, Floats]:
@@ -277,7 +262,7 @@ def _half_words(count: int, source: BitSource) -> HalfWords:
 
 # The most tables kept; one takes about 0.2 MB.
 @lru_cache(maxsize=32)
-def _sampler(sigma_squared: Fraction) -> _AnySampler:
+def _sampler(sigma_squared: Fraction) -> _Tabulated | _Composed:
     if sigma_squared > _LARGEST_TABLE:
         return _Composed.of(sigma_squared)
     law = HalfGaussianLaw(sigma_squared, Fraction(1, 2))

@@ -309,16 +309,7 @@ class HatRows:
         return depth
 
 
-def hat_rows(size: int, levels: tuple[Level, ...]) -> HatRows:
-    """Return the rows of levels, which do not depend on the scales of their noise."""
-    if size > _LARGEST_KEPT:
-        return HatRows(size, levels)
-    return _kept(size, tuple(replace(level, scale=Fraction(0)) for level in levels))
-
-
-@lru_cache(maxsize=_KEPT)
-def _kept(size: int, levels: tuple[Level, ...]) -> HatRows:
-    return HatRows(size, levels)
+_kept = lru_cache(maxsize=_KEPT)(HatRows)
 
 
 # Generalised least squares for a smooth hierarchy: the best linear estimate, given the total, exact or noisy.
@@ -346,7 +337,10 @@ class LeastSquares:
 
     @cached_property
     def _shape(self) -> HatRows:
-        return hat_rows(self.size, self.coarse)
+        if self.size > _LARGEST_KEPT:
+            return HatRows(self.size, self.coarse)
+        # They do not depend on the scales of the noise.
+        return _kept(self.size, tuple(replace(level, scale=Fraction(0)) for level in self.coarse))
 
     @cached_property
     def _solve(self) -> Any:
@@ -455,7 +449,9 @@ def cumulative_information(size: int, leaf: float, coarse: Sequence[Level], tota
     sums = [level for level in coarse if isinstance(level, CumulativeLevel)]
     for level in coarse:
         if level not in sums:
-            told += _squares(level, size) / level.variance
+            # Products of rows are faster as arrays where the rows are long.
+            hats = level.hats(size) if level.spacing < _FINE else dense(level.hats(size))
+            told += dense(hats.T @ hats) / level.variance
     # A count is the difference of two cumulative counts.
     told[:-1] -= told[1:]
     told[:, :-1] -= told[:, 1:]
@@ -463,12 +459,6 @@ def cumulative_information(size: int, leaf: float, coarse: Sequence[Level], tota
         for start in range(0, size, level.spacing):
             told[start : start + level.spacing, start : start + level.spacing] += 1 / level.spacing**2 / level.variance
     return told
-
-
-def _squares(level: Level, size: int) -> Floats:
-    """Multiply the rows of a level with themselves: as arrays where they are long."""
-    hats = level.hats(size) if level.spacing < _FINE else dense(level.hats(size))
-    return dense(hats.T @ hats)
 
 
 # Levels in words and in documents.
