@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from blowfish_privacy.mechanisms.clusters.synopsis import Points, Synopsis
     from blowfish_privacy.mechanisms.grid.adaptive_grid import AdaptiveGrid
     from blowfish_privacy.mechanisms.grid.grid_family import GridFamily
-    from blowfish_privacy.mechanisms.grid.grid_flow import FlowFamily, GaussianFlow, GridFlow
-    from blowfish_privacy.mechanisms.grid.grid_hierarchy import GaussianGrid, GridHierarchy, ProductFamily
+    from blowfish_privacy.mechanisms.grid.grid_flow import GaussianFlow, GridFlow
+    from blowfish_privacy.mechanisms.grid.grid_hierarchy import GaussianGrid, GridHierarchy
     from blowfish_privacy.mechanisms.independent import Gaussian, Laplace
     from blowfish_privacy.mechanisms.means import MeanOffsets, WeightedOffsets
     from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Ordered,
         SmoothHierarchy,
     )
-    from blowfish_privacy.mechanisms.synthetic.synthetic import GaussianSynthetic, LaplaceSynthetic, SyntheticMechanism
+    from blowfish_privacy.mechanisms.synthetic.synthetic import GaussianSynthetic, LaplaceSynthetic
     from blowfish_privacy.mechanisms.tables.marginals import GaussianMarginals, Marginals
 
 MECHANISMS: Mapping[str, type[Mechanism]] = Mechanism.kinds
@@ -55,10 +55,7 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
 _homes = {
     "clusters.synopsis": ["Points", "Synopsis"],
     "grid.grid_family": ["GridFamily"],
-    "grid.grid_flow": ["FlowFamily"],
-    "grid.grid_hierarchy": ["ProductFamily"],
     "ordered.ordered_family": ["OrderedFamily"],
-    "synthetic.synthetic": ["SyntheticMechanism"],
 }
 for _listed in REGISTRY.values():
     _homes.setdefault(_listed.module, []).append(_listed.kind)
@@ -70,7 +67,6 @@ __all__ = [
     "CountedGrid",
     "Error",
     "ExpectedError",
-    "FlowFamily",
     "Gaussian",
     "GaussianFlow",
     "GaussianGrid",
@@ -91,12 +87,10 @@ __all__ = [
     "OrderedFamily",
     "OrderedHierarchical",
     "Points",
-    "ProductFamily",
     "SmoothHierarchy",
     "SoftGrid",
     "SoftMesh",
     "Synopsis",
-    "SyntheticMechanism",
     "TooFewError",
     "WeightedOffsets",
     "candidates",

@@ -242,16 +242,12 @@ class WeightedOffsets(Mechanism):
             # Where only the weights change, there is nothing to learn from offsets, and noise on them costs nothing.
             of_sum, of_weights = (change / epsilon for change in alone)
             return cls(form, of_sum or of_weights, of_weights)
-        made = [cls._shared(form, policy, epsilon, alone, share) for share in _SHARES]
+        made: list[Self] = []
+        for share in _SHARES:
+            scales = alone[0] / share, alone[1] / (1 - share)
+            lost = sensitivity_of(_divided(form, *scales), policy).value / epsilon
+            made.append(cls(form, *(scale * lost for scale in scales)))
         return min(made, key=lambda mechanism: mechanism.expected_error().mse)
-
-    @classmethod
-    def _shared(
-        cls, form: WeightedValues, policy: Policy, epsilon: Fraction, alone: list[Fraction], share: Fraction
-    ) -> Self:
-        scales = alone[0] / share, alone[1] / (1 - share)
-        lost = sensitivity_of(_divided(form, *scales), policy).value / epsilon
-        return cls(form, *(scale * lost for scale in scales))
 
     def certify(self, policy: Policy) -> Certificate:
         for scale, only in ((self.sum_scale, (2, 0)), (self.weights_scale, (0, 1))):

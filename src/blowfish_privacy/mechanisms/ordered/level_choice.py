@@ -98,9 +98,12 @@ def _share(spacing: int, size: int, theta: int, epsilon: Fraction, records: int 
 @lru_cache(maxsize=256)
 def choose_shape(size: int, theta: int) -> Shape:
     """Search for the fan-outs with the smallest predicted error, then stretch them."""
-    candidates = [
-        (predicted(size, theta, fans, cumulative), fans, cumulative) for fans, cumulative in _fans(size, theta)
-    ]
+    candidates: list[tuple[float, tuple[int, ...], bool]] = []
+    for cumulative in (False, True):
+        error = partial(predicted, size, theta, cumulative=cumulative)
+        starts = ((start,) * height for height in range(1, _MOST_LEVELS + 1) for start in (2, 4, 8, 16, 32))
+        best = ((), *(_descend(error, size, fans) for fans in starts if prod(fans) < size))
+        candidates += [(error(fans), fans, cumulative) for fans in best]
     _, fans, cumulative = min(candidates, key=lambda candidate: candidate[0])
     spacings: list[int] = []
     for fan in reversed(fans):
@@ -108,7 +111,7 @@ def choose_shape(size: int, theta: int) -> Shape:
     return Shape(tuple(g for g in spacings if g < size), cumulative)
 
 
-def predicted(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) -> float:  # noqa: FBT001
+def predicted(size: int, theta: int, fans: tuple[int, ...], *, cumulative: bool) -> float:
     """Predict the mean squared error of a random range at epsilon 1, for fan-outs from coarse to fine."""
     if cumulative and not fans:
         return 4.0 * theta**2 * (size - 1) / (size + 1)
@@ -127,23 +130,12 @@ def predicted(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) ->
     return 2 * noise**2 * (error + 2 * (2 + rho) / 3 / sqrt(ratio**2 + 4 * ratio * gain))
 
 
-def _fans(size: int, theta: int) -> Iterator[tuple[tuple[int, ...], bool]]:
-    """Yield locally best fan-outs for every number of levels, with and without a cumulative top."""
-    for cumulative in (False, True):
-        yield (), cumulative
-        for height in range(1, _MOST_LEVELS + 1):
-            for start in (2, 4, 8, 16, 32):
-                fans = (start,) * height
-                if prod(fans) < size:
-                    yield _descend(size, theta, fans, cumulative), cumulative
-
-
-def _descend(size: int, theta: int, fans: tuple[int, ...], cumulative: bool) -> tuple[int, ...]:  # noqa: FBT001
-    best, improved = predicted(size, theta, fans, cumulative), True
+def _descend(error: Callable[[tuple[int, ...]], float], size: int, fans: tuple[int, ...]) -> tuple[int, ...]:
+    best, improved = error(fans), True
     while improved:
         improved = False
         for changed in _nearby(fans):
-            value = predicted(size, theta, changed, cumulative) if prod(changed) < size else best
+            value = error(changed) if prod(changed) < size else best
             if value < best:
                 best, fans, improved = value, changed, True
     return fans

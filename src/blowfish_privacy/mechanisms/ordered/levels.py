@@ -87,13 +87,13 @@ class Level(ABC):
     def hats(self, size: int) -> Matrix:
         """Return what the rows observe as a sparse matrix of hats, counted in records."""
 
-    @abstractmethod
     def covariance(self, size: int) -> Matrix:
         """Return the covariance of the noise on what :meth:`hats` observes, as a sparse matrix."""
+        return diagonal(np.full(self.rows(size), self.variance))
 
-    @abstractmethod
     def as_hats(self, noisy: Integers) -> Floats:
         """Turn noisy rows into noisy observations of :meth:`hats`."""
+        return noisy / self.unit
 
     @property
     def variance(self) -> float:
@@ -174,12 +174,6 @@ class DifferenceLevel(Level):
         shape = (int(node[-1]) + 2 * self.overlap, size)
         return matrix(np.concatenate(weights), *places, shape)[: self.rows(size)]
 
-    def covariance(self, size: int) -> Matrix:
-        return diagonal(np.full(self.rows(size), self.variance))
-
-    def as_hats(self, noisy: Integers) -> Floats:
-        return noisy / self.unit
-
 
 @dataclass(frozen=True)
 class CumulativeLevel(Level):
@@ -242,12 +236,6 @@ class TotalLevel(Level):
     def hats(self, size: int) -> Matrix:
         return np.ones((1, size))
 
-    def covariance(self, size: int) -> Matrix:
-        return diagonal(np.full(1, self.variance))
-
-    def as_hats(self, noisy: Integers) -> Floats:
-        return noisy.astype(np.float64)
-
 
 # The rows of the coarser levels of a smooth hierarchy as one matrix, whatever noise they get.
 #
@@ -295,18 +283,14 @@ class HatRows:
         places = np.concatenate([level.places(self.size) for level in self.levels])
         counts = [level.rows(self.size) for level in self.levels]
         if self.overlapping:
-            depth = self._widest_cut(places, np.repeat([level.unit for level in self.levels], counts))
+            # The highest power of 2 of which a multiple lies inside each hat, at which it ends parts.
+            reach, depth = np.repeat([level.unit for level in self.levels], counts), np.zeros_like(places)
+            for power in range(1, self.size.bit_length() + 1):
+                last = (places + reach - 1) >> power << power
+                depth[last > places - reach] = power
         else:
             depth = np.sum([places % level.spacing == 0 for level in self.levels], axis=0)
         return np.lexsort((np.repeat(np.arange(len(counts)), counts), places, depth))
-
-    def _widest_cut(self, places: Integers, reach: Integers) -> Integers:
-        """Return for each hat the highest power of 2 of which a multiple lies inside it, at which it ends parts."""
-        depth = np.zeros(len(places), dtype=np.int64)
-        for power in range(1, self.size.bit_length() + 1):
-            last = (places + reach - 1) >> power << power
-            depth[last > places - reach] = power
-        return depth
 
 
 _kept = lru_cache(maxsize=_KEPT)(HatRows)
