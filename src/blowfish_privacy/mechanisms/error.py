@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.noise import DISCRETE_LAPLACE, Law
 from blowfish_privacy.noise.laplace import both_within, checked_miss, each_within
-from blowfish_privacy.noise.law import DISCRETE_LAPLACE, Law
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number, about
 

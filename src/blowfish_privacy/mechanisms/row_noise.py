@@ -11,8 +11,14 @@ from typing import Any
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, SpecError
 from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.noise import BitSource, discrete_gaussian, discrete_laplace
-from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
+from blowfish_privacy.noise import (
+    DISCRETE_GAUSSIAN,
+    DISCRETE_LAPLACE,
+    BitSource,
+    Law,
+    discrete_gaussian,
+    discrete_laplace,
+)
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure

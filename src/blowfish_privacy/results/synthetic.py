@@ -19,7 +19,7 @@ from blowfish_privacy.errors import QueryError, SpecError, brief, nearest
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.rounds import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
-from blowfish_privacy.noise.law import Law
+from blowfish_privacy.noise import Law
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.tables import table_figure
 from blowfish_privacy.results.quality import Quality, draw_pairs, draw_quality, quality

@@ -20,8 +20,7 @@ from blowfish_privacy.mechanisms.grid.adaptive_grid import (
     settled_from_the_top,
 )
 from blowfish_privacy.mechanisms.grid.grid_family import over_all_rectangles
-from blowfish_privacy.noise import SystemSource
-from blowfish_privacy.noise.law import DISCRETE_LAPLACE
+from blowfish_privacy.noise import DISCRETE_LAPLACE, SystemSource
 from blowfish_privacy.release.verification import problems
 
 QUERY = bp.RangeGrid("a", "b")

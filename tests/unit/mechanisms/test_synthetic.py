@@ -20,7 +20,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.mechanisms.synthetic import tree as records
 from blowfish_privacy.mechanisms.synthetic.model import Measurement
 from blowfish_privacy.mechanisms.synthetic.tree import Step, tree_records
-from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE
+from blowfish_privacy.noise import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE
 from blowfish_privacy.results import ModelTable, SyntheticResult
 from blowfish_privacy.results.quality import quality
 from blowfish_privacy.results.result import counted

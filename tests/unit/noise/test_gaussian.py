@@ -13,7 +13,7 @@ from scipy import stats
 
 from blowfish_privacy import noise
 from blowfish_privacy.errors import BlowfishError, QueryError
-from blowfish_privacy.noise import gaussian
+from blowfish_privacy.noise import DISCRETE_GAUSSIAN, gaussian
 from blowfish_privacy.noise.digit import Digit
 from blowfish_privacy.noise.gaussian import (
     HalfGaussianLaw,
@@ -24,7 +24,6 @@ from blowfish_privacy.noise.gaussian import (
     _sampler,
     tail_sums,
 )
-from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN
 from blowfish_privacy.testing.seeded import SeededSource
 from unit.noise import chi_square
 from unit.noise.reference import DIGITS, ScriptedSource, floor_times_power_of_two

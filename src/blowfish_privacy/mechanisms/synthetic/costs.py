@@ -16,7 +16,7 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
 from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Zeros, candidates_for, pairs_for
-from blowfish_privacy.noise.law import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
+from blowfish_privacy.noise import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import PairClass, classes_met, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import Measure

@@ -17,8 +17,7 @@ from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import checked_level, in_short, normal_width
 from blowfish_privacy.mechanisms.tables.components import Components, Estimates, Member, Noise, beside, spread_of
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting
-from blowfish_privacy.noise import SimulationSource, discrete_laplace
-from blowfish_privacy.noise.law import DISCRETE_LAPLACE, Law
+from blowfish_privacy.noise import DISCRETE_LAPLACE, Law, SimulationSource, discrete_laplace
 from blowfish_privacy.queries.tables import Block, Reading, matrix
 from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.exact import Number
