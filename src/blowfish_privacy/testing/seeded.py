@@ -6,21 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from blowfish_privacy.noise.bits import Words
+from blowfish_privacy.noise import SimulationSource
 
 
-class SeededSource:
+class SeededSource(SimulationSource):
     """A :class:`~blowfish_privacy.noise.BitSource` that repeats itself: never for a real release.
 
     ``private`` is False, so that a release made with it says that it protects nobody. No seed is the default.
     """
 
     kind: ClassVar[str] = "seeded, not private"
-    private: ClassVar[bool] = False
 
     def __init__(self, seed: int) -> None:
         self._generator = np.random.PCG64(seed)
-
-    def words(self, count: int) -> Words:
-        """Return the next ``count`` words of the seed's sequence."""
-        return self._generator.random_raw((count + 1) // 2).view(np.uint32)[:count]

@@ -126,12 +126,11 @@ class Segment:
         for level in self.levels:
             yield level.noise.on(level.answer(counts), level.scale, source)
 
-    def estimate(self, noisy: Integers, total: int) -> Floats:
-        """Return the estimated number of records at or below each position; ``total`` matters where it is public."""
-        return self.estimates(noisy[None], np.array([total]))[0]
-
     def estimates(self, noisy: Integers, totals: Integers) -> Floats:
-        """Return the same for several releases at once, one in each row."""
+        """Return the estimated numbers of records at or below each position, for several releases, one in each row.
+
+        ``totals`` matter where they are public.
+        """
         totals = noisy[:, -1] if self.has_total else totals
         if not self.levels:
             return totals[:, None].astype(np.float64)
@@ -171,16 +170,12 @@ class Segment:
         # Each draw averages over all positions, so large stretches need few.
         draws = max(3, min(_DRAWS_OVERLAPPING if self._overlapping else _DRAWS, _MOST_WORK // size))
         source = SimulationSource(f"a stretch of {size}")
-        nobody = np.zeros(size, dtype=np.int64)
+        nobody, none = np.zeros(size, dtype=np.int64), np.zeros(1, dtype=np.int64)
         drawn = (np.concatenate([*self.measure(nobody, source)]) for _ in range(draws))
-        errors = [self.errors(noise[None])[0] for noise in drawn]
+        errors = [self.estimates(noise[None], none)[0] for noise in drawn]
         traces, sums = [float(e @ e) for e in errors], [float(e.sum()) ** 2 for e in errors]
         precision = float(np.std(traces) / np.mean(traces) / np.sqrt(draws - 1))
         return float(np.mean(traces)), float(np.mean(sums)), precision
-
-    def errors(self, noise: Integers) -> Floats:
-        """Return the errors of the estimate for several draws of the noise, one in each row."""
-        return self.estimates(noise, np.zeros(len(noise), dtype=np.int64))
 
     def covariance(self) -> Floats:
         """Return the exact covariance of the cumulative estimate; only for small stretches."""
@@ -302,13 +297,19 @@ class LevelFamily(OrderedFamily):
         return np.concatenate([*rows, *totals]) if rows or totals else np.zeros(0, dtype=np.int64)
 
     def estimate(self, noisy: Integers, records: int | None) -> Floats:
-        totals = noisy[-len(self.segments) :].tolist() if len(self.segments) > 1 else [records or 0]
-        estimates: list[Floats] = []
-        start, below = 0, 0
-        for segment, total in zip(self.segments, totals, strict=True):
-            estimates.append(below + segment.estimate(noisy[start : start + segment.rows], total))
-            start, below = start + segment.rows, below + total
-        return np.concatenate(estimates)
+        return self._estimates(noisy[None], records or 0)[0]
+
+    def errors(self, drawn: npt.NDArray[Any]) -> Floats:
+        return self._estimates(drawn, 0)
+
+    def _estimates(self, noisy: Integers, records: int) -> Floats:
+        """Estimate several releases, one in each row."""
+        parts = np.split(noisy, np.cumsum([segment.rows for segment in self.segments]), axis=1)
+        # After the rows of all segments come their totals, where there are several.
+        totals = parts.pop() if len(self.segments) > 1 else np.full((len(noisy), 1), records)
+        below = np.cumsum(totals, axis=1) - totals
+        estimates = [s.estimates(part, own) for s, part, own in zip(self.segments, parts, totals.T, strict=False)]
+        return np.concatenate([start[:, None] + each for start, each in zip(below.T, estimates, strict=True)], axis=1)
 
     def spread(self, weights: Floats) -> Floats:
         parts = [segment.spread(weights[s.start : s.stop]) for segment in self.segments if (s := segment.stretch)]
@@ -334,11 +335,6 @@ class LevelFamily(OrderedFamily):
     @property
     def exact(self) -> bool:
         return super().exact and all(segment.exact for segment in self.segments)
-
-    def errors(self, drawn: npt.NDArray[Any]) -> Floats:
-        # After the rows of all segments come their totals, which are 0.
-        parts = np.split(drawn, np.cumsum([segment.rows for segment in self.segments]), axis=1)
-        return np.concatenate([s.errors(part) for s, part in zip(self.segments, parts, strict=False)], axis=1)
 
     def nearest(self, linear: Floats) -> Floats:
         measured = [segment.levels[0] for segment in self.segments if segment.levels]
