@@ -89,17 +89,17 @@ class MeanOffsets(Mechanism):
         sensitivity = sensitivity_of(self.form, policy)
         if secret:
             losses[PRESENCE] = policy.rows_per_person * self.presence((0,))
-            sensitivity = self._sensitivity(policy, moved, comes=losses[PRESENCE] == max(losses.values()))
+            where = "[docs/proofs/mean_offsets.md]"
+            if losses[PRESENCE] == max(losses.values()):
+                change = policy.rows_per_person * (1 + self.width * self.step / 2)
+                theorem = f"a record that comes or goes counts one, and its offset is at most half the range {where}"
+                witness = ((), (self.form.domain.record((0,)),))
+                sensitivity = Sensitivity(change, exact=True, theorem=theorem, witness=witness)
+            else:
+                theorem = f"the longest secret move {where}"
+                sensitivity = Sensitivity(moved * self.step, exact=False, theorem=theorem, witness=None)
         scales = (self.sum_scale, *([self.count_scale] if self.count_scale else []))
         return self.certified(policy, Loss.of(losses), sensitivity, *scales)
-
-    def _sensitivity(self, policy: Policy, moved: Fraction, *, comes: bool) -> Sensitivity:
-        where = "[docs/proofs/mean_offsets.md]"
-        if not comes:
-            return Sensitivity(moved * self.step, exact=False, theorem=f"the longest secret move {where}", witness=None)
-        change = policy.rows_per_person * (1 + self.width * self.step / 2)
-        theorem = f"a record that comes or goes counts one, and its offset is at most half the range {where}"
-        return Sensitivity(change, exact=True, theorem=theorem, witness=((), (self.form.domain.record((0,)),)))
 
     @property
     def width(self) -> int:

@@ -89,13 +89,10 @@ class Uniform:
                 return True
             if self._drawn << GUARD_BITS >= number.high:
                 return False
-            self._draw_word()
-
-    def _draw_word(self) -> None:
-        if self._bits >= _MOST_BITS:
-            raise QueryError(
-                f"a noise draw is still open after {_MOST_BITS:,} bits.",
-                hint="this has a probability below 2^-2000; check the source of random bits.",
-            )
-        self._drawn = self._drawn << WORD_BITS | int(self._source.words(1)[0])
-        self._bits += WORD_BITS
+            if self._bits >= _MOST_BITS:
+                raise QueryError(
+                    f"a noise draw is still open after {_MOST_BITS:,} bits.",
+                    hint="this has a probability below 2^-2000; check the source of random bits.",
+                )
+            self._drawn = self._drawn << WORD_BITS | int(self._source.words(1)[0])
+            self._bits += WORD_BITS

@@ -29,7 +29,7 @@ _BATCH = 1 << 16
 
 def in_batches(size: int | Sequence[int], draw: Callable[[int], Integers]) -> Integers:
     """Fill an array of this size with what ``draw(count)`` returns, a batch at a time."""
-    shape = checked_shape(size)
+    shape = tuple(_length(length) for length in size) if isinstance(size, tuple | list) else (_length(size),)
     result = np.empty(math.prod(shape), dtype=np.int64)
     for start in range(0, len(result), _BATCH):
         batch = result[start : start + _BATCH]
@@ -37,12 +37,8 @@ def in_batches(size: int | Sequence[int], draw: Callable[[int], Integers]) -> In
     return result.reshape(shape)
 
 
-def checked_shape(size: int | Sequence[int]) -> tuple[int, ...]:
-    """Read a count or a shape, or refuse it."""
-    return tuple(_length(length) for length in size) if isinstance(size, tuple | list) else (_length(size),)
-
-
 def _length(length: object) -> int:
+    """Read a count, or refuse it."""
     try:
         number = -1 if isinstance(length, bool) else operator.index(cast(SupportsIndex, length))
     except TypeError:

@@ -150,7 +150,8 @@ class RangeError(NoiseError):
             if type(width) is not int or not 1 <= width <= self.size:
                 raise QueryError(f"a range is 1 to {self.size:,} positions wide, got {width}.")
         if self.estimate.exact:
-            spread = self.covariance()
+            # At all cut points, from 0 to size.
+            spread = np.pad(self.estimate.covariance(), ((1, 0), (1, 0)))
             diagonal = np.diag(spread)
             apart = (diagonal[w:] + diagonal[: len(diagonal) - w] - 2 * np.diag(spread, w) for w in widths)
             return np.sqrt([max(float(np.mean(squares)), 0.0) for squares in apart])
@@ -168,16 +169,8 @@ class RangeError(NoiseError):
 
     def _simulated_by_width(self, widths: Sequence[int], draws: int) -> Floats:
         source = SimulationSource("widths")
-        drawn = [self.simulated(source) for _ in range(draws)]
+        drawn = [np.append(0.0, self.estimate.simulated_error(source)) for _ in range(draws)]
         return np.sqrt([np.mean([np.mean((e[w:] - e[: len(e) - w]) ** 2) for e in drawn]) for w in widths])
-
-    def covariance(self) -> Floats:
-        """Return the covariance of S at all cut points, from 0 to size."""
-        return np.pad(self.estimate.covariance(), ((1, 0), (1, 0)))
-
-    def simulated(self, source: BitSource) -> Floats:
-        """Draw the noise once and return the error of S at all cut points."""
-        return np.concatenate([[0.0], self.estimate.simulated_error(source)])
 
     @cached_property
     def _sampled(self) -> tuple[Floats, Floats]:
