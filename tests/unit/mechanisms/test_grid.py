@@ -11,7 +11,7 @@ from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import AdaptiveGrid, GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
 from blowfish_privacy.mechanisms.grid.grid_family import mean_square
 from blowfish_privacy.mechanisms.grid.grid_flow import DIVISIONS, Line, divergence
-from blowfish_privacy.mechanisms.grid.grid_hierarchy import least_squares, precision, whole_hats
+from blowfish_privacy.mechanisms.grid.grid_hierarchy import least_squares
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS
 from blowfish_privacy.noise import SystemSource
@@ -266,8 +266,8 @@ def test_thresholds_that_say_the_same_have_the_same_error():
 @pytest.mark.parametrize("coarse", [(), ((9, 1),), ((4, 2), (16, 2))])
 def test_few_coarse_rows_are_solved_for_by_a_small_matrix(coarse):
     levels = tuple(DifferenceLevel(g, Fraction(g + 2 * j), LAPLACE_ROWS, j) for g, j in ((1, 1), *coarse))
-    rows = np.vstack([whole_hats(60, level) / level.unit for level in levels])
-    roots = np.repeat([precision(level) ** 0.5 for level in levels], [level.rows(60) for level in levels])[:, None]
+    rows = np.vstack([level.whole_hats(60) / level.unit for level in levels])
+    roots = np.repeat([level.precision**0.5 for level in levels], [level.rows(60) for level in levels])[:, None]
     direct = np.linalg.lstsq(roots * rows, np.diag(roots[:, 0]), rcond=None)[0]
     assert least_squares(60, levels) == pytest.approx(direct, abs=1e-9)
     sums = np.pad(np.cumsum(direct, axis=0), ((1, 0), (0, 0)))

@@ -35,7 +35,7 @@ from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
-from blowfish_privacy.support.arrays import Floats, Integers, dense
+from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import exact, rounded
 
 # Noise along one line of a grid's edges, made so that sums over stretches of the line stay small.
@@ -102,14 +102,14 @@ class Line:
     @cached_property
     def hats(self) -> Integers:
         """The whole-number hats G: one row for each node."""
-        scaled = [dense(level.hats(self.length)) * level.unit for level in self.coarse]
-        return np.rint(np.concatenate([np.zeros((0, self.length)), *scaled])).astype(np.int64)
+        none = np.zeros((0, self.length), dtype=np.int64)
+        return np.concatenate([none, *(level.whole_hats(self.length) for level in self.coarse)])
 
     @cached_property
     def weights(self) -> Integers:
         """Q B: the least-squares weight of the hats' noise, in whole numbers."""
         units = np.repeat([level.unit for level in self.coarse], self._rows)[:, None]
-        roots = np.repeat([sqrt(self._precision(level)) for level in self.coarse], self._rows)[:, None]
+        roots = np.repeat([sqrt(level.precision / self.leaf.precision) for level in self.coarse], self._rows)[:, None]
         weighed = roots * (self.hats / units)
         # (1 + W'W)^-1 W' = W' (1 + W W')^-1, and there are fewer hats than edges.
         between = np.eye(len(weighed)) + weighed @ weighed.T
@@ -119,10 +119,6 @@ class Line:
     @property
     def _rows(self) -> list[int]:
         return [level.rows(self.length) for level in self.coarse]
-
-    def _precision(self, level: DifferenceLevel) -> Fraction:
-        """How precise a level is, in records, compared with the leaf."""
-        return (level.noise.scaled(self.leaf.scale, level.unit) / level.scale) ** (2 // level.noise.power)
 
     def draw(self, lines: int, source: BitSource) -> Integers:
         """Draw the flows of several lines, one a row, in units of 1 / Q."""

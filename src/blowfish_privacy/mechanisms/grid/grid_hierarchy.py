@@ -38,7 +38,7 @@ from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.privacy.sensitivity import steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
-from blowfish_privacy.support.arrays import Floats, Integers, dense
+from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import rounded
 
 # One side of a grid of products of hats: its least-squares weights, and what random ranges make of them.
@@ -72,7 +72,7 @@ def side_of(size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
     """Compute what depends on a size and levels alone, once for each of them."""
     inverse = least_squares(size, levels)
     rows = [level.rows(size) for level in levels]
-    deviations = np.repeat([1 / sqrt(precision(level)) for level in levels], rows)
+    deviations = np.repeat([1 / sqrt(level.precision) for level in levels], rows)
     pull = (inverse * deviations) @ (inverse * deviations).sum(axis=0)
     made: list[SideLevel] = []
     for part in np.split(inverse, np.cumsum(rows)[:-1], axis=1):
@@ -92,11 +92,6 @@ def waves_by_level(size: int, levels: tuple[DifferenceLevel, ...]) -> list[Float
     return [(part**2).sum(axis=1) for part in np.split(coefficients, ends, axis=1)]
 
 
-def precision(level: DifferenceLevel) -> float:
-    """Return how precise the rows of a level are meant to be, compared with others of the side."""
-    return float((level.noise.scaled(Fraction(1), level.unit) / level.scale) ** (2 // level.noise.power))
-
-
 def _mean_product(first: Floats, second: Floats) -> float:
     """Multiply what the columns of two tables add up to over a range; average over all ranges, add up the columns."""
     sums = [np.pad(np.cumsum(each, axis=0), ((1, 0), (0, 0))) for each in (first, second)]
@@ -105,24 +100,10 @@ def _mean_product(first: Floats, second: Floats) -> float:
     return total / (cuts * (cuts - 1) / 2)
 
 
-def whole_hats(size: int, level: DifferenceLevel) -> Integers:
-    """Return whole-number hats along an attribute."""
-    return np.rint(dense(level.hats(size)) * level.unit).astype(np.int64)
-
-
-def hats_of(level: DifferenceLevel, counts: Integers) -> Integers:
-    """Answer whole-number hats along the first attribute exactly; most weights are 0, and skipped."""
-    from scipy.sparse import csr_array
-
-    hats: Any = csr_array(level.hats(len(counts))) * level.unit
-    hats.data = np.rint(hats.data).astype(np.int64)
-    return np.asarray(hats @ counts, dtype=np.int64)
-
-
 def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
     """Return the matrix that turns rows, in records, into the least-squares estimate along an attribute."""
-    rows = np.vstack([whole_hats(size, level) / level.unit for level in levels])
-    roots = np.repeat([sqrt(precision(level)) for level in levels], [level.rows(size) for level in levels])[:, None]
+    rows = np.vstack([level.whole_hats(size) / level.unit for level in levels])
+    roots = np.repeat([sqrt(level.precision) for level in levels], [level.rows(size) for level in levels])[:, None]
     weighed = roots * rows
     if levels[0].unit == levels[0].overlap == 1 and len(rows) < 1.5 * size:
         # (r^2 + W'W) X = (r, W') for few coarse rows W, beside leaves of weight r, by the smaller matrix W W'.
@@ -275,7 +256,7 @@ class ProductFamily(GridFamily):
 
     def _weights(self, x: Cell, first: DifferenceLevel, second: DifferenceLevel) -> Integers:
         height, width = self.form.domain.shape
-        return np.outer(whole_hats(height, first)[:, x[0]], whole_hats(width, second)[:, x[1]])
+        return np.outer(first.whole_hats(height)[:, x[0]], second.whole_hats(width)[:, x[1]])
 
     def _scale(self, first: DifferenceLevel, second: DifferenceLevel) -> Fraction:
         """Return the scale of the whole-number rows of two levels."""
@@ -298,7 +279,7 @@ class ProductFamily(GridFamily):
             raise DataError("the answers may be too large for 64-bit arithmetic.", hint="use fewer values.")
         parts: list[Integers] = []
         for first, second in product(*self.levels):
-            answers = hats_of(second, hats_of(first, counts).T).T.reshape(-1)
+            answers = second.answer(first.answer(counts).T).T.reshape(-1)
             parts.append(self.noise.on(answers, self._scale(first, second), source))
         if self.total:
             parts.append(self.noise.on(counts.sum().reshape(1), self.total, source))

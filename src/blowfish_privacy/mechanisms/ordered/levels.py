@@ -81,7 +81,7 @@ class Level(ABC):
 
     @abstractmethod
     def answer(self, counts: Integers) -> Integers:
-        """Return the exact rows, times :attr:`unit`."""
+        """Return the exact rows along the first axis, times :attr:`unit`."""
 
     @abstractmethod
     def hats(self, size: int) -> Matrix:
@@ -94,6 +94,11 @@ class Level(ABC):
     def as_hats(self, noisy: Integers) -> Floats:
         """Turn noisy rows into noisy observations of :meth:`hats`."""
         return noisy / self.unit
+
+    @property
+    def precision(self) -> Fraction:
+        """How precise the rows are, compared with others: one over the square of the scale, or over the variance."""
+        return (self.noise.scaled(Fraction(1), self.unit) / self.scale) ** (2 // self.noise.power)
 
     @property
     def variance(self) -> float:
@@ -145,7 +150,7 @@ class DifferenceLevel(Level):
     def answer(self, counts: Integers) -> Integers:
         if self.unit == 1:
             return counts.copy()
-        answers = np.empty(self.rows(len(counts)), dtype=np.int64)
+        answers = np.empty((self.rows(len(counts)), *counts.shape[1:]), dtype=np.int64)
         for first in range(self.overlap):
             places = answers[first :: self.overlap]
             places[:] = self._touching(counts, (self.overlap - 1 - first) * self.spacing)[: len(places)]
@@ -154,11 +159,11 @@ class DifferenceLevel(Level):
     def _touching(self, counts: Integers, before: int) -> Integers:
         """Add up both sides of every hat, block by block; the first node is some positions before the first count."""
         g = self.unit
-        blocks = np.zeros(-(-(before + len(counts)) // g) * g, dtype=np.int64)
+        blocks = np.zeros((-(-(before + len(counts)) // g) * g, *counts.shape[1:]), dtype=np.int64)
         blocks[before : before + len(counts)] = counts
-        blocks = blocks.reshape(-1, g)
-        total, right = blocks.sum(axis=1), blocks @ np.arange(g, dtype=np.int64)
-        answers = np.zeros(len(total) + 1, dtype=np.int64)
+        blocks = blocks.reshape(-1, g, *counts.shape[1:])
+        total, right = blocks.sum(axis=1), np.einsum("bg...,g->b...", blocks, np.arange(g, dtype=np.int64))
+        answers = np.zeros((len(total) + 1, *counts.shape[1:]), dtype=np.int64)
         answers[:-1] += g * total - right
         answers[1:] += right
         return answers
@@ -173,6 +178,10 @@ class DifferenceLevel(Level):
         places = (np.concatenate(rows) + self.overlap - 1, np.tile(x, 2 * self.overlap))
         shape = (int(node[-1]) + 2 * self.overlap, size)
         return matrix(np.concatenate(weights), *places, shape)[: self.rows(size)]
+
+    def whole_hats(self, size: int) -> Integers:
+        """Return the hats times :attr:`unit`, in whole numbers."""
+        return np.rint(dense(self.hats(size)) * self.unit).astype(np.int64)
 
 
 @dataclass(frozen=True)
