@@ -299,8 +299,8 @@ class Waves:
         waves = 2 * (cuts * np.diff(ends) - mean) / (cuts * (cuts - 1)) / (2 * np.sin(self._halves)) ** 2
         return np.append((cuts + 1) * cuts / (6 * self.size), waves)
 
-    def told(self, level: Level) -> Floats:
-        """Return what a level of precision 1 tells of the constant and of each wave; sums take the total as public."""
+    def information(self, level: Level) -> Floats:
+        """Return what a level of precision 1 says of the constant and of each wave; sums take the total as public."""
         if isinstance(level, TotalLevel):
             return np.append(float(self.size), np.zeros(len(self._numbers)))
         mean = np.sin(level.unit * self._halves) / (level.unit * np.sin(self._halves))
@@ -314,29 +314,29 @@ class Waves:
         Of two sums a weighted mean decides, such that both are 1 or the smaller has no weight.
         """
         first = 1 if total else 0
-        told = np.array([self.told(level) for level in levels])[:, first:]
+        information = np.array([self.information(level) for level in levels])[:, first:]
         if len(bounded) == 1:
-            error, precisions = _least(told, self.weights[first:], bounded[0])
+            error, precisions = _least(information, self.weights[first:], bounded[0])
             return Best(levels, error, precisions, bounded[0] * precisions)
         low, high, found = 0.0, 1.0, list[Best]()
         for _ in range(_HALVINGS):
             weight = (low + high) / 2
             costs = weight * bounded[0] + (1 - weight) * bounded[1]
-            error, precisions = _least(told, self.weights[first:], costs)
+            error, precisions = _least(information, self.weights[first:], costs)
             sums = [float(each @ precisions) for each in bounded]
             found.append(Best(levels, error * max(sums), precisions / max(sums), costs * precisions))
             low, high = (weight, high) if sums[0] > sums[1] else (low, weight)
         return min(found, key=lambda each: each.error)
 
 
-def _least(told: Floats, weights: Floats, costs: Floats) -> tuple[float, Floats]:
-    """Minimise the sum over waves of weight / (precisions @ told) where precisions @ costs is 1."""
+def _least(information: Floats, weights: Floats, costs: Floats) -> tuple[float, Floats]:
+    """Minimise the sum over waves of weight / (precisions @ information) where precisions @ costs is 1."""
     precisions = 1 / costs / len(costs)
     for _ in range(_ROUNDS):
-        gains = told @ (weights / (precisions @ told) ** 2)
+        gains = information @ (weights / (precisions @ information) ** 2)
         precisions = precisions * np.sqrt(gains / costs)
         precisions /= precisions @ costs
-    return float((weights / (precisions @ told)).sum()), precisions
+    return float((weights / (precisions @ information)).sum()), precisions
 
 
 # Which levels Gaussian noise goes on, and how precise each is, chosen from public numbers only.

@@ -268,14 +268,14 @@ class HatRows:
         return stacked([level.hats(self.size) for level in self.levels] or [np.zeros((0, self.size))])
 
     @cached_property
-    def turned(self) -> Matrix:
+    def transposed(self) -> Matrix:
         """The same with rows and columns exchanged."""
         return turned(self.hats)
 
     @cached_property
     def products(self) -> Matrix:
         """The products of every two rows."""
-        return self.hats @ self.turned
+        return self.hats @ self.transposed
 
     @property
     def overlapping(self) -> bool:
@@ -375,14 +375,14 @@ class LeastSquares:
         # Product by product, so that a release is estimated to the same bits alone and among others.
         seen = np.array([float(self._ones @ each) for each in solved])
         multipliers = ((totals - leaf.sum(axis=1) - seen) / spread)[:, None]
-        return leaf + self.leaf * (times(self._shape.turned, (solved - multipliers * response).T).T + multipliers)
+        return leaf + self.leaf * (times(self._shape.transposed, (solved - multipliers * response).T).T + multipliers)
 
     def spread(self, weights: Floats) -> Floats:
         """Multiply columns of weights by the covariance of the estimated counts, v I - v^2 B' G^-1 B."""
         response, left = self._total
         solved = self._solve(self._shape.hats @ weights)
         multiplier = (weights.sum(axis=0) - self._ones @ solved) / left
-        known = self._shape.turned @ (solved - np.outer(response, multiplier)) + multiplier
+        known = self._shape.transposed @ (solved - np.outer(response, multiplier)) + multiplier
         return self.leaf * weights - self.leaf**2 * known
 
     def moments(self) -> tuple[float, float]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -134,7 +133,7 @@ class Segment:
         totals = noisy[:, -1] if self.has_total else totals
         if not self.levels:
             return totals[:, None].astype(np.float64)
-        parts = [noisy[:, start:stop] for start, stop in self._places]
+        parts = np.split(noisy, np.cumsum([level.rows(self.stretch.size) for level in self.levels])[:-1], axis=1)
         if isinstance(self.levels[0], CumulativeLevel):
             return np.column_stack([parts[0], totals]).astype(np.float64)
         if not self.levels[0].scale:
@@ -153,12 +152,6 @@ class Segment:
             return 0.0
         leaf = self.levels[0]
         return leaf.variance if isinstance(leaf, CumulativeLevel) or not leaf.scale else None
-
-    @cached_property
-    def _places(self) -> list[tuple[int, int]]:
-        """Where the rows of each level start and stop."""
-        stops = [*accumulate(level.rows(self.stretch.size) for level in self.levels)]
-        return [*zip([0, *stops], stops, strict=False)]
 
     def moments(self) -> tuple[float, float, float]:
         """Return trace and sum of the covariance of the cumulative estimate, and the relative error of both."""
