@@ -68,12 +68,27 @@ class SquareBlocks:
     @cached_property
     def met(self) -> Floats:
         """How many cells of each block a random rectangle has, on average over all rectangles."""
-        return np.outer(*(_mean(size, lengths) for size, lengths in zip(self.shape, self._lengths, strict=True)))
+        return np.outer(*(mean for mean, _ in self._shared))
 
     @cached_property
     def seen(self) -> Floats:
         """How many cells of each block a random rectangle has, squared, on average over all rectangles."""
-        return np.outer(*(_mean_square(size, lengths) for size, lengths in zip(self.shape, self._lengths, strict=True)))
+        return np.outer(*(square for _, square in self._shared))
+
+    @cached_property
+    def _shared(self) -> list[tuple[Floats, Floats]]:
+        """How many positions of each stretch a range along a side has, and its square, averaged over all ranges.
+
+        With c(s) = min(max(s - start, 0), length) at the cuts s = 0..size, a range shares c(end) - c(start). Over all
+        pairs of cuts that adds up to sum (2 s - size) c(s), and its square to (size + 1) sum c^2 - (sum c)^2.
+        """
+        shared: list[tuple[Floats, Floats]] = []
+        for size, lengths in zip(self.shape, self._lengths, strict=True):
+            cuts, ranges = np.arange(size + 1)[:, None], size * (size + 1) / 2
+            held = np.clip(cuts - np.cumsum(lengths) + lengths, 0, lengths)
+            squares = (size + 1) * (held**2).sum(axis=0) - held.sum(axis=0) ** 2
+            shared.append((((2 * cuts - size) * held).sum(axis=0) / ranges, squares / ranges))
+        return shared
 
     @property
     def _lengths(self) -> tuple[Integers, Integers]:
@@ -95,30 +110,6 @@ def gathered(counts: Integers, blocks: SquareBlocks) -> Integers:
         order = np.argsort((np.arange(part.size) * _STRIDE + number * _SHIFT) % part.size, kind="stable")
         table[inside] = ranked[order].reshape(part.shape)
     return table
-
-
-def _mean(size: int, lengths: Integers) -> Floats:
-    """Average over all ranges of positions the number of positions that a range shares with each stretch.
-
-    Position p lies in (p + 1) (size - p) of the size (size + 1) / 2 ranges.
-    """
-    places = np.arange(size, dtype=np.float64)
-    held = np.append(0.0, np.cumsum((places + 1) * (size - places)))
-    ends = np.cumsum(lengths)
-    return (held[ends] - held[ends - lengths]) / (size * (size + 1) / 2)
-
-
-def _mean_square(size: int, lengths: Integers) -> Floats:
-    """Average over all ranges of positions the squared number of positions that a range shares with each stretch.
-
-    With c(s) = min(max(s - start, 0), length) at the cuts s = 0..size, a range shares c(end) - c(start); the sum of
-    its square over all pairs of cuts is (size + 1) sum c^2 - (sum c)^2.
-    """
-    starts = np.cumsum(lengths) - lengths
-    after = size - starts - lengths
-    squares = lengths * (lengths + 1) * (2 * lengths + 1) / 6 + after * lengths.astype(np.float64) ** 2
-    sums = lengths * (lengths + 1) / 2 + after * lengths
-    return np.asarray(((size + 1) * squares - sums**2) / (size * (size + 1) / 2), dtype=np.float64)
 
 
 # Cells and blocks of cells with noise of their own: the least-squares estimate, its covariance and its error.
