@@ -5,7 +5,7 @@ For Laplace noise tables are measured, some of them in rows along ordered attrib
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -22,13 +22,13 @@ from blowfish_privacy.mechanisms.ordered.level_choice import choose_levels
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
 from blowfish_privacy.mechanisms.tables.gaussian_rows import AxisRows, ComponentForm, best_rows
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
-from blowfish_privacy.mechanisms.tables.planning import Design, WantedTables, best_design
+from blowfish_privacy.mechanisms.tables.planning import Design, WantedTables, alternated, best_design
 from blowfish_privacy.mechanisms.tables.ranges import RangeComponents, counts_from, in_both
 from blowfish_privacy.mechanisms.tables.shapes import Along
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.queries.tables import Block, Objective, TablesForm, View
-from blowfish_privacy.support.arrays import Floats, Integers
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.support.progress import task
 
 _ROUNDING = {Norm.L1: (20, 7, round), Norm.L2: (39, 26, floor)}
@@ -295,71 +295,12 @@ def _strategy(
 # Weights for tables that read rows: planned as if all attributes were counted, then balanced for what is asked.
 #
 # The planner knows neither what a random range is worth nor that a threshold makes rows cheaper. So the weights of its
-# tables are alternated once more as in :mod:`planning`, each table with all its rows together, on the exact error of
+# tables are alternated once more as they were planned, each table with all its rows together, on the exact error of
 # ranges and the exact cost of every secret pair.
 
-_ROUNDS, _PATIENCE, _FILLING = 300, 30, 20
+_ROUNDS, _FILLING = 300, 20
 _MOST_TABLES = 300
 """Larger sets keep the weights of the planner."""
-
-
-@dataclass(frozen=True, eq=False)
-class GroupInformation:
-    """What groups of tables tell and cost, if all have weight 1; weights multiply the precision of a group's rows."""
-
-    groups: Integers
-    """For each share of a group in a component, the group."""
-    components: Integers
-    """And the component."""
-    precisions: Floats
-    tables: Integers
-    """For each two shares of a group that are in one table, the table."""
-    pairs: tuple[Integers, Integers]
-    """And the two shares."""
-    spreads: Floats
-    """And the variance that they have in common."""
-    costs: Floats
-    """What each secret pair, in rows, loses in each group."""
-    importance: Floats | None
-    """How much each table counts; None if the worst does."""
-    many: int
-    """The number of tables."""
-
-    def errors(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the variance of each pair of shares, and of each table."""
-        told = self.precisions * weights[self.groups] ** 2
-        share = told / np.bincount(self.components, told)[self.components]
-        first, second = self.pairs
-        noise = self.spreads * share[first] * share[second] / weights[self.groups[first]] ** 2
-        return noise, np.asarray(np.bincount(self.tables, noise, minlength=self.many), dtype=np.float64)
-
-    def best(self) -> Floats:
-        """Alternate least squares, weights and prices, from equal weights."""
-        weights = np.ones(self.costs.shape[1]) / self.costs.sum(axis=1).max()
-        prices = np.ones(len(self.costs))
-        shares = np.ones(self.many) if self.importance is None else self.importance
-        found, least, since = weights, np.inf, 0
-        for _ in range(_ROUNDS):
-            noise, by_table = self.errors(weights)
-            value = float(by_table.max() if self.importance is None else by_table @ self.importance)
-            since = 0 if value < least * (1 - 1e-6) else since + 1
-            if value < least:
-                found, least = weights, value
-            if since > _PATIENCE:
-                break
-            if self.importance is None:
-                shares = np.maximum(shares * by_table / value, 1e-30)
-                shares = shares / shares.sum()
-            of = self.groups[self.pairs[0]]
-            slopes = np.maximum(np.bincount(of, shares[self.tables] * noise, minlength=len(weights)), 1e-30)
-            weights = np.cbrt(2 * weights**2 * slopes / (prices @ self.costs))
-            losses = self.costs @ weights
-            weights, prices = weights / losses.max(), np.maximum(prices * losses * losses.max() ** 3, 1e-200)
-        # Raise weights where all secret pairs that pay for them may still lose more: other tables gain for free.
-        for _ in range(_FILLING):
-            left = np.where(self.costs > 0, 1 / np.maximum(self.costs @ found, 1e-200)[:, None], np.inf).min(axis=0)
-            found = found * np.where(np.isfinite(left), left, 1.0)
-        return found
 
 
 @dataclass(frozen=True)
@@ -399,42 +340,54 @@ def _best(case: _Case) -> Mapping[int, float]:
         *(case.shape, case.blocks, variances, case.tables, form.ranges), counted=case.counted, nesting=nesting(form)
     )
     shares: dict[tuple[int, Axes], int] = {}
-    precisions: list[float] = []
+    told: list[float] = []
     entries: list[tuple[int, int, int, float]] = []
     for table, axes in enumerate(case.tables):
         for number, precise, pairs in components.told(axes):
             for component, precision in precise.items():
                 if (number, component) not in shares:
                     shares[number, component] = len(shares)
-                    precisions.append(precision)
+                    told.append(precision)
             entries += [(table, shares[number, a], shares[number, b], value) for a, b, value in pairs]
     noisy = sorted({number for number, _ in shares})
-    costs = [[sum(cost[n] for n in components.groups[group].numbers) for group in noisy] for cost in case.costs]
-    if not np.size(costs) or not np.any(costs, axis=0).all():
-        return {}
-    place = {number: at for at, number in enumerate(noisy)}
-    known = {component: at for at, component in enumerate(dict.fromkeys(component for _, component in shares))}
-    tables, first, second = (np.array([entry[at] for entry in entries], dtype=np.int64) for at in range(3))
-    importance = None
-    if case.objective != "worst":
-        weights = np.array([1.0] * len(case.tables) if case.objective == "mean" else case.objective)
-        cells = np.array([np.prod([case.shape[axis] for axis in axes]) for axes in case.tables])
-        importance = weights * cells / cells.sum()
-    information = GroupInformation(
-        np.array([place[number] for number, _ in shares]),
-        np.array([known[component] for _, component in shares]),
-        np.array(precisions),
-        tables,
-        (first, second),
-        np.array([value for *_, value in entries]),
-        np.array(costs, dtype=np.float64),
-        importance,
-        len(case.tables),
+    costs = np.array(
+        [[sum(cost[n] for n in components.groups[group].numbers) for group in noisy] for cost in case.costs], np.float64
     )
+    if not costs.size or not costs.any(axis=0).all():
+        return {}
+    group = np.array([noisy.index(number) for number, _ in shares])
+    known = {component: at for at, component in enumerate(dict.fromkeys(component for _, component in shares))}
+    of = np.array([known[component] for _, component in shares])
+    tables, first, second = (np.array([entry[at] for entry in entries], dtype=np.int64) for at in range(3))
+    precisions, spreads = np.array(told), np.array([value for *_, value in entries])
+
+    def errors(weights: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+        precise = precisions * weights[group] ** 2
+        share = precise / np.bincount(of, precise)[of]
+        noise = spreads * share[first] * share[second] / weights[group[first]] ** 2
+
+        def slopes(shares: Floats) -> Floats:
+            by_group = np.bincount(group[first], shares[tables] * noise, minlength=len(weights))
+            return weights**2 * np.maximum(by_group, 1e-30)
+
+        return np.bincount(tables, noise, minlength=len(case.tables)).astype(np.float64), slopes
+
+    importance = np.ones(len(case.tables))
+    if case.objective != "worst":
+        counted = importance if case.objective == "mean" else np.array(case.objective)
+        cells = np.array([np.prod([case.shape[axis] for axis in axes]) for axes in case.tables])
+        importance = counted * cells / cells.sum()
+    equal = np.ones(len(noisy)) / costs.sum(axis=1).max()
+    worst = case.objective == "worst"
+    found, _ = alternated(equal, costs, importance, errors, worst=worst, gain=1e-6, rounds=_ROUNDS)
+    # Raise weights where all secret pairs that pay for them may still lose more: other tables gain for free.
+    for _ in range(_FILLING):
+        left = np.where(costs > 0, 1 / np.maximum(costs @ found, 1e-200)[:, None], np.inf).min(axis=0)
+        found = found * np.where(np.isfinite(left), left, 1.0)
     return {
-        number: float(weight)
-        for group, weight in zip(noisy, information.best(), strict=True)
-        for number in components.groups[group].numbers
+        number: weight
+        for each, weight in zip(noisy, found.tolist(), strict=True)
+        for number in components.groups[each].numbers
     }
 
 

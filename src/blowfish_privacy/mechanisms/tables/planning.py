@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import comb, inf, prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,37 @@ class Weights:
     shares: Floats
 
 
+Errors: TypeAlias = Callable[[Floats], tuple[Floats, Callable[[Floats], Floats]]]
+"""Returns, for weights, the variance of each table, and what turns the tables' shares in the objective into c above."""
+
+
+def alternated(
+    weights: Floats, loss: Matrix, shares: Floats, errors: Errors, *, worst: bool, gain: float, rounds: int
+) -> tuple[Floats, Floats]:
+    """Alternate from weights, and return the best ones and their shares, which move only if the worst table counts.
+
+    It ends after some rounds of less than a relative ``gain``.
+    """
+    paid, prices = turned(loss), np.ones(loss.shape[0])
+    best, least, at, since = weights, inf, shares, 0
+    for _ in range(rounds):
+        by_table, slopes = errors(weights)
+        value = float(by_table.max() if worst else by_table @ shares)
+        since = 0 if value < least * (1 - gain) else since + 1
+        if value < least:
+            best, least, at = weights, value, shares
+        if since > PATIENCE:
+            break
+        if worst:
+            shares = np.maximum(shares * by_table / value, 1e-30)
+            shares = shares / shares.sum()
+        weights = np.cbrt(2 * slopes(shares) / (paid @ prices))
+        losses = loss @ weights
+        largest = losses.max()
+        weights, prices = weights / largest, np.maximum(prices * losses * largest**3, 1e-200)
+    return best, at
+
+
 @dataclass(frozen=True, eq=False)
 class PlanningProblem:
     """Candidates for measuring and what they tell; alternating finds weights for them."""
@@ -67,37 +99,24 @@ class PlanningProblem:
     known: Measurements
 
     def settle(self, start: Floats, shares: Floats, rounds: int = ROUNDS) -> Weights:
-        """Alternate from a start, in which 0 means not measured. Shares move only if the worst table counts."""
+        """Alternate from a start, in which 0 means not measured; drop what tells next to nothing of any component."""
         used = np.flatnonzero(start)
         precision, loss, spread = self.known.precision[:, used], self.known.loss[:, used], self.lattice.spread
-        told, paid, gathered = turned(precision), turned(loss), turned(spread)
-        weights = start[used] / (loss @ start[used]).max()
-        prices = np.ones(loss.shape[0])
-        best, least, at, since = weights, np.inf, shares, 0
-        for _ in range(rounds):
-            variances = 1 / (precision @ (weights * weights))
-            value = self.lattice.objective(variances)
-            since = 0 if value < least * (1 - 1e-7) else since + 1
-            if value < least:
-                best, least, at = weights, value, shares
-            if since > PATIENCE:
-                break
-            if self.lattice.importance is None:
-                shares = np.maximum(shares * (spread @ variances) / value, 1e-30)
-                shares = shares / shares.sum()
-            slopes = told @ ((gathered @ shares) * variances * variances)
-            weights = np.cbrt(2 * weights**4 * slopes / (paid @ prices))
-            losses = loss @ weights
-            largest = losses.max()
-            weights, prices = weights / largest, np.maximum(prices * losses * largest**3, 1e-200)
-        return self._pruned(used, best, at)
+        told, gathered = turned(precision), turned(spread)
 
-    def _pruned(self, used: NDArray[np.intp], best: Floats, shares: Floats) -> Weights:
-        """Drop what tells next to nothing about any component, and scale to a largest loss of 1."""
-        precision, squares = self.known.precision[:, used], best * best
-        told: Any = (precision * squares) * (1 / (precision @ squares))[:, None]
+        def errors(weights: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+            variances = 1 / (precision @ (weights * weights))
+            return (
+                spread @ variances,
+                lambda shares: weights**4 * (told @ ((gathered @ shares) * variances * variances)),
+            )
+
+        first, worst = start[used] / (loss @ start[used]).max(), self.lattice.importance is None
+        best, shares = alternated(first, loss, shares, errors, worst=worst, gain=1e-7, rounds=rounds)
+        squares = best * best
+        known: Any = (precision * squares) * (1 / (precision @ squares))[:, None]
         weights = np.zeros(len(self.known.shapes))
-        weights[used] = np.where(dense(told.max(axis=0)) > NEGLIGIBLE, best, 0.0)
+        weights[used] = np.where(dense(known.max(axis=0)) > NEGLIGIBLE, best, 0.0)
         weights = weights / (self.known.loss @ weights).max()
         return Weights(weights, self.lattice.objective(1 / (self.known.precision @ (weights * weights))), shares)
 
