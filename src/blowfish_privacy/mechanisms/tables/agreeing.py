@@ -19,7 +19,7 @@ from blowfish_privacy.mechanisms.constraints import rounded_in_parts, rounded_to
 from blowfish_privacy.mechanisms.error import checked_level, in_short
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, Positions
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, Positions, beside
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.support.arrays import Floats, Integers
@@ -44,7 +44,7 @@ class CoarserTable:
     @cached_property
     def _levels(self) -> tuple[int | None, ...]:
         """For each axis of the finer table, the axis of the coarser one that it adds up to."""
-        level = {self.nesting.family(axis): axis for axis in self.component}
+        level = self.nesting.levels(self.component)
         return tuple(level.get(self.nesting.family(axis)) for axis in self.axes)
 
     @cached_property
@@ -81,7 +81,7 @@ class CoarserTable:
             axis = self.axes[at]
             if axis in self.nesting.parents:
                 shares = self.nesting.shares(None, axis, self.sizes[axis])
-                values = values * shares.reshape([-1 if other == at else 1 for other in range(len(self.axes))])
+                values = values * beside(shares, at, len(self.axes))
             else:
                 values = values / self.sizes[axis]
         for at, axis, level in self._coarser:
@@ -173,14 +173,12 @@ class Agreement:
                 weights = [self.precisions[number] / part.spread for number, part in parts]
                 agreed = sum(weight * each for weight, each in zip(weights, sums, strict=True)) / sum(weights)
             for (number, part), each in zip(parts, sums, strict=True):
-                changes[number] = changes[number] + part.lifted(self._contrasts(agreed - each, component))
+                change = agreed - each
+                for at, axis in enumerate(component):
+                    # What no coarser table shows.
+                    change = self.nesting.contrast(change, at, axis)
+                changes[number] = changes[number] + part.lifted(change)
         return [table + change for table, change in zip(tables, changes, strict=True)]
-
-    def _contrasts(self, values: Floats, axes: Axes) -> Floats:
-        """Keep what no coarser table shows."""
-        for at, axis in enumerate(axes):
-            values = self.nesting.contrast(values, at, axis)
-        return values
 
     def contained(self, tables: Sequence[Floats]) -> dict[Axes, Floats]:
         """Sum tables that agree to all tables that they contain, the coarser ones first."""

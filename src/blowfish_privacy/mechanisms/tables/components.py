@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables.nesting import Axes, LevelPattern, Nesting
+from blowfish_privacy.mechanisms.tables.nesting import Axes, LevelPattern, Nesting, beside
 from blowfish_privacy.queries.tables import Block, Objective
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.progress import task
@@ -107,18 +107,10 @@ def cell_variances(
     return found
 
 
-def told_alone(rows: Sequence[tuple[Axes, float]], shape: Sequence[int]) -> Precisions:
-    """Number components that were measured by themselves, with the precision of each."""
-    variances = np.array([variance for _, variance in rows], dtype=np.float64)
-    numbers = np.zeros(len(rows), dtype=np.int64)
-    for where, axes in _alike([axes for axes, _ in rows]):
-        numbers[where] = _numbered(axes, len(shape))
-    with np.errstate(divide="ignore"):
-        return numbers, 1 / variances
-
-
-def told_by_tables(shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float]) -> Precisions:
-    """Number the components that each measured table tells, with the precision of each."""
+def told_by_tables(
+    shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float], *, alone: bool = False
+) -> Precisions:
+    """Number the components that each measured table tells, with the precision of each; if alone, no smaller ones."""
     sizes = np.array(shape, dtype=np.float64)
     noise = np.array(variances, dtype=np.float64)
     every: list[Integers] = [np.zeros(0, dtype=np.int64)]
@@ -130,10 +122,10 @@ def told_by_tables(shape: Sequence[int], blocks: Sequence[Block], variances: Seq
         for where, axes in _alike([blocks[number].axes for number in chosen]):
             counted = axes.shape[1] - signs
             of = noise[np.array(chosen)[where]]
-            for part in _positions(counted):
+            for part in [[*range(counted)]] if alone else _positions(counted):
                 rest = [at for at in range(counted) if at not in part]
                 kept = axes[:, [*part, *range(counted, axes.shape[1])]]
-                every.append(_numbered(np.sort(kept, axis=1), len(shape)))
+                every.append(_numbered(kept, len(shape)))
                 with np.errstate(divide="ignore"):
                     precisions.append(2**signs / (of * sizes[axes[:, rest]].prod(axis=1)))
     return np.concatenate(every), np.concatenate(precisions)
@@ -240,8 +232,7 @@ class Components:
         """Return how many cells of a measured table one cell of a component adds up, on average where they differ."""
         if not self.nesting.parents:
             return float(prod([self.shape[axis] for axis in block.counted if axis not in part]))
-        levels = {self.nesting.family(axis): axis for axis in part}
-        many = 1.0
+        levels, many = self.nesting.levels(part), 1.0
         for axis in block.counted:
             level = levels.get(self.nesting.family(axis))
             if level is None:
@@ -275,18 +266,18 @@ class Components:
                     report(number / len(self.blocks))
         if records is not None or self.counted:
             held[()] = np.asarray(float(records or 0))
-        return Estimates(held, self.spread, lambda component: self._told_by_one(measured, component))
 
-    def _told_by_one(self, measured: Sequence[npt.NDArray[Any]], component: Axes) -> Floats:
-        """Return a component that a single table told, or that one told exactly."""
-        number = self._told[component].first
-        if number < 0:
-            return np.zeros([self.shape[axis] for axis in component])
-        return self._component(measured[number].astype(np.float64), self.blocks[number], component)
+        def told_by_one(component: Axes) -> Floats:
+            number = self._told[component].first
+            if number < 0:
+                return np.zeros([self.shape[axis] for axis in component])
+            return self._component(measured[number].astype(np.float64), self.blocks[number], component)
+
+        return Estimates(held, self.spread, told_by_one)
 
     def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
         """Sum a table down to some of its attributes, and take away what coarser tables tell along each of them."""
-        levels = {self.nesting.family(axis): axis for axis in component}
+        levels = self.nesting.levels(component)
         kept = [(axis, levels.get(self.nesting.family(axis))) for axis in block.counted]
         found = values.sum(axis=tuple(at for at, (_, level) in enumerate(kept) if level is None))
         order: list[int] = []
@@ -315,15 +306,19 @@ class Components:
             for at, axis in enumerate(axes):
                 if at not in places:
                     shares = self.nesting.shares(None, axis, self.shape[axis])
-                    found = found * shares.reshape([-1 if other == at else 1 for other in range(len(axes))])
+                    found = found * beside(shares, at, len(axes))
                 else:
                     found = self.nesting.split(found, at, places[at], axis)
             total += found
         return total
 
+    def uneven(self, axes: Axes) -> bool:
+        """Say whether the cells of a table have different variances."""
+        return self.nesting.nested(axes)
+
     def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
         """Return the variance of a cell of a table, the largest where they differ, or of a sum of chosen cells."""
-        if self.nesting.nested(axes):
+        if self.uneven(axes):
             return float(self.cell_variances(axes).max()) if chosen is None else self._of_sum(axes, chosen)
         many = dict(zip(axes, [1] * len(axes) if chosen is None else map(len, chosen), strict=True))
         inside = {axis: count * (1 - count / self.shape[axis]) for axis, count in many.items()}
@@ -375,12 +370,10 @@ class Components:
 
     def loads(self, axes: Axes) -> Iterator[tuple[int, Floats, Floats]]:
         """Say how much of the noise of each measured table is in each cell: with which factor, from how many cells."""
-        every = list(enumerate(axes))
         for number, parts in self._parts_of(axes).items():
             block = self.blocks[number]
-            levels = {self.nesting.family(axis): axis for axis in block.counted}
-            inside = {self.nesting.family(axis) for axis in axes}
-            others = prod(self.shape[axis] for axis in block.counted if self.nesting.family(axis) not in inside)
+            levels, inside = self.nesting.levels(block.counted), self.nesting.levels(axes)
+            others = prod(self.shape[axis] for family, axis in levels.items() if family not in inside)
             along = [self._along(block, levels.get(self.nesting.family(axis)), axis) for axis in axes]
             for patterns in product(*along):
                 many = np.full([self.shape[axis] for axis in axes], float(others))
@@ -388,9 +381,9 @@ class Components:
                     many = many * beside(pattern.many, at, len(axes))
                 factor = np.zeros(())
                 for component, share in parts:
-                    chosen = {self.nesting.family(level): level for level in component}
+                    chosen = self.nesting.levels(component)
                     one = np.asarray(share)
-                    for at, axis in every:
+                    for at, axis in enumerate(axes):
                         factors = patterns[at].factors[chosen.get(self.nesting.family(axis))]
                         one = one * beside(factors, at, len(axes))
                     factor = factor + one
@@ -405,7 +398,7 @@ class Components:
     def _parts_of(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:
         """For each measured table with noise, the components of a table that it has a share in."""
         noisy = {each for each in self.nesting.parts(axes) if self._told[each].precision < inf}
-        families = {self.nesting.family(axis) for axis in axes}
+        families = self.nesting.levels(axes).keys()
         found: dict[int, list[tuple[Axes, float]]] = {}
         for number, block in enumerate(self.blocks):
             if () in noisy or not families.isdisjoint(map(self.nesting.family, block.axes)):
@@ -442,7 +435,7 @@ class Components:
         self, number: int, components: Sequence[Axes], axes: Axes, along: Along, paired: Paired
     ) -> Iterator[tuple[Axes, Axes, Floats]]:
         """Go through what the noise of a group puts into every two components together."""
-        of = {each: {self.nesting.family(level): level for level in each} for each in components}
+        of = {each: self.nesting.levels(each) for each in components}
         for member in self._members(number):
             if member.variance:
                 common: list[dict[tuple[int | None, int | None], Floats]] = []
@@ -451,7 +444,11 @@ class Components:
                     factors = {level: along(member, axis, level) for level in levels}
                     both = product(levels, repeat=2)
                     common.append({(a, b): paired(axis, factors[a], factors[b]) for a, b in both})
-                noise = member.variance * self._others(member, axes)
+                # How much noise is added up over the attributes that the table does not have.
+                readers, outside = member.readers, self._outside(member, axes)
+                noise = member.variance * prod(
+                    spread_of(readers[axis], inside=False) if axis in readers else self.shape[axis] for axis in outside
+                )
                 for first, second in product(components, repeat=2):
                     value = np.asarray(noise)
                     for axis, found in zip(axes, common, strict=True):
@@ -461,30 +458,19 @@ class Components:
 
     def _outside(self, member: Member, axes: Axes) -> list[int]:
         """List the axes along which a table that was measured is summed up for another."""
-        inside = {self.nesting.family(axis) for axis in axes}
-        return [axis for axis in member.block.counted if self.nesting.family(axis) not in inside]
-
-    def _others(self, member: Member, axes: Axes) -> float:
-        """Return how much noise is added up over the attributes that a table does not have."""
-        outside = self._outside(member, axes)
-        readers = member.readers
-        return prod(spread_of(readers[axis], inside=False) if axis in readers else self.shape[axis] for axis in outside)
+        inside = self.nesting.levels(axes)
+        return [axis for family, axis in self.nesting.levels(member.block.counted).items() if family not in inside]
 
     def _response(self, member: Member, axis: int, level: int | None, weights: Floats) -> Floats:
         """Return the factor of each noisy row in a weighted sum over the values of an axis, for a component."""
         if axis in member.block.signs:
             return np.array([(weights[0] - weights[1]) / 2])
-        plain = self.nesting.response(weights, axis, level, self._measured_level(member, axis), self.shape)
+        plain = self.nesting.response(weights, axis, level, self._level(member, axis), self.shape)
         return plain @ member.readers[axis] if axis in member.readers else plain
 
-    def _measured_level(self, member: Member, axis: int) -> int | None:
-        levels = {self.nesting.family(other): other for other in member.block.counted}
-        return levels.get(self.nesting.family(axis))
-
-
-def beside(values: Floats, at: int, axes: int) -> Floats:
-    """Lay values along one of several axes."""
-    return values.reshape([-1 if other == at else 1 for other in range(axes)])
+    def _level(self, member: Member, axis: int) -> int | None:
+        """Return the level of an axis's attribute that a table counts."""
+        return self.nesting.levels(member.block.counted).get(self.nesting.family(axis))
 
 
 def spread_of(reader: Floats, *, inside: bool) -> float:

@@ -23,8 +23,8 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.known_facts.facts import crosses
-from blowfish_privacy.mechanisms.tables import components
-from blowfish_privacy.mechanisms.tables.components import Components, Precisions, beside
+from blowfish_privacy.mechanisms.tables.components import Components, Precisions, told_by_tables
+from blowfish_privacy.mechanisms.tables.nesting import beside
 from blowfish_privacy.mechanisms.tables.ranges import in_both
 from blowfish_privacy.mechanisms.tables.shapes import Axes, Kinds, alike
 from blowfish_privacy.policies import Policy
@@ -482,10 +482,12 @@ class MeasuredComponents(Components):
 
     def _numbered(self) -> list[Precisions]:
         held = list(zip(self.blocks, self.variances, strict=True))
-        rows = [(block.axes, variance) for block, variance in held if block.weight]
-        exact = [block for block in self.blocks if not block.weight]
-        tables = components.told_by_tables(self.shape, exact, [0.0] * len(exact))
-        return [components.told_alone(rows, self.shape), tables]
+        rows, noise = [block for block, _ in held if block.weight], [noise for block, noise in held if block.weight]
+        exact = [block for block, _ in held if not block.weight]
+        return [
+            told_by_tables(self.shape, rows, noise, alone=True),
+            told_by_tables(self.shape, exact, [0.0] * len(exact)),
+        ]
 
 
 @dataclass(frozen=True, eq=False)

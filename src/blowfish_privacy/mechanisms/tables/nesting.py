@@ -6,7 +6,7 @@ component on a level is what the counts there tell beyond the next coarser level
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, pairwise, product
 from math import prod
@@ -21,6 +21,11 @@ from blowfish_privacy.support.arrays import Floats
 Axes: TypeAlias = tuple[int, ...]
 Positions: TypeAlias = npt.NDArray[np.int64]
 _SMALLEST = 1e-60
+
+
+def beside(values: Floats, at: int, axes: int) -> Floats:
+    """Lay values along one of several axes."""
+    return values.reshape([-1 if other == at else 1 for other in range(axes)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,10 @@ class Nesting:
     def family(self, axis: int) -> int:
         """Return what the levels of one attribute have in common: the coarsest."""
         return self.chain(axis)[0]
+
+    def levels(self, axes: Iterable[int]) -> dict[int, int]:
+        """Return the level of each attribute, by its family."""
+        return {self.family(axis): axis for axis in axes}
 
     def nested(self, axes: Sequence[int]) -> bool:
         """Say whether some of these axes have coarser or finer levels."""
@@ -83,9 +92,8 @@ class Nesting:
     def contrast(self, values: Floats, at: int, axis: int) -> Floats:
         """Take away along one axis what an even split of the next coarser level would give."""
         if axis not in self.parents:
-            shape = [1] * values.ndim
-            shape[at] = -1
-            return values - values.sum(axis=at, keepdims=True) * self.part(axis, values.shape[at]).reshape(shape)
+            shares = beside(self.part(axis, values.shape[at]), at, values.ndim)
+            return values - values.sum(axis=at, keepdims=True) * shares
         parent = self.parents[axis]
         return values - self.split(self.summed(values, at, axis, parent), at, parent, axis)
 
@@ -94,9 +102,7 @@ class Nesting:
         if coarse == fine:
             return values
         halfway = self.split(values, at, coarse, self.parents[fine])
-        shape = [1] * values.ndim
-        shape[at] = -1
-        return np.take(halfway, self.above[fine], axis=at) * self.part(fine).reshape(shape)
+        return np.take(halfway, self.above[fine], axis=at) * beside(self.part(fine), at, values.ndim)
 
     def part(self, axis: int, size: int = 0) -> Floats:
         """Return the share of its parent, or of everything, that each value of a level has when that is split."""

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import checked_level, in_short, normal_width
-from blowfish_privacy.mechanisms.tables.components import Components, Estimates, Member, Noise, beside, spread_of
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting
+from blowfish_privacy.mechanisms.tables.components import Components, Estimates, Member, Noise, spread_of
+from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, beside
 from blowfish_privacy.noise import DISCRETE_LAPLACE, Law, SimulationSource, discrete_laplace
 from blowfish_privacy.queries.tables import Block, Reading, matrix
 from blowfish_privacy.support.arrays import Floats
@@ -78,7 +78,7 @@ class Group:
     @property
     def whole(self) -> bool:
         """Whether every combination of readings was measured once."""
-        return len(set(self.members)) == len(self.members) == prod(len(each) for each in self._shares.values())
+        return len(set(self.members)) == len(self.members) == prod(map(len, self._shares.values()))
 
     @cached_property
     def _shares(self) -> dict[int, dict[Reading, int]]:
@@ -120,49 +120,18 @@ class Group:
         at = self.block.counted.index(axis)
         sums = np.asarray(float(records or 0))
         if source != RECORDS:
-            kept = tuple(other for other in self.block.axes if other != axis)
-            table = _summed(measured[source], sources[source].axes, kept)
+            kept, axes = [other for other in self.block.axes if other != axis], sources[source].axes
+            table = measured[source].sum(axis=tuple(at for at, other in enumerate(axes) if other not in kept))
+            left = [other for other in axes if other in kept]
+            table = np.asarray(table).transpose([left.index(other) for other in kept])
             sums = self.block.of_counts(np.expand_dims(table, at)).astype(np.float64)
-        return total - sums * self._shift(axis).reshape([-1 if other == at else 1 for other in range(total.ndim)])
-
-    def _shift(self, axis: int) -> Floats:
-        """Return what the readers make of rows that would be the same for all values: it is taken away."""
+        # What the readers make of rows that would be the same for all values is taken away.
         size = self.shape[axis]
         along = {
             member.reading[axis]: readers[axis] for member, readers in zip(self.members, self.readers, strict=True)
         }
-        return np.sum([reader @ matrix(reading, size).sum(axis=1) for reading, reader in along.items()], axis=0) / size
-
-
-def _summed(values: npt.NDArray[np.int64], axes: Axes, kept: Axes) -> npt.NDArray[np.int64]:
-    """Sum a table down to some of its axes, in their order."""
-    summed = values.sum(axis=tuple(at for at, axis in enumerate(axes) if axis not in kept))
-    left = [axis for axis in axes if axis in kept]
-    return np.asarray(summed).transpose([left.index(axis) for axis in kept])
-
-
-def groups(
-    blocks: Sequence[Block], variances: Sequence[float], shape: tuple[int, ...], *, counted: bool
-) -> tuple[Group, ...]:
-    """Put the measured tables that tell one table together."""
-    found: dict[object, list[int]] = {}
-    for number, block in enumerate(blocks):
-        read = frozenset(block.reading)
-        found.setdefault((block.axes, block.signs, read) if read else number, []).append(number)
-    exact = [n for n, block in enumerate(blocks) if not (variances[n] or block.signs or block.readings)]
-    made: list[Group] = []
-    for numbers in found.values():
-        first = blocks[numbers[0]]
-        known = None
-        for axis in first.reading:
-            rest = {*first.axes} - {axis}
-            sources = [RECORDS] if counted and not rest else [n for n in exact if rest <= {*blocks[n].axes}]
-            known = (axis, sources[0]) if sources else known
-        members = tuple(blocks[number] for number in numbers)
-        plain = Block(first.axes, first.signs, sum(member.weight for member in members))
-        noise = tuple(variances[number] for number in numbers)
-        made.append(Group(plain, tuple(numbers), members, noise, shape, known))
-    return tuple(made)
+        rows = [reader @ matrix(reading, size).sum(axis=1) for reading, reader in along.items()]
+        return total - sums * beside(np.sum(rows, axis=0) / size, at, total.ndim)
 
 
 # Components of tables of which some were measured in rows along ordered attributes, and the error of ranges.
@@ -186,12 +155,27 @@ class RangeComponents(Components):
         counted: bool,
         nesting: Nesting,
     ) -> RangeComponents:
-        """Put what was measured in rows together."""
-        made = groups(blocks, variances, shape, counted=counted)
+        """Put the measured tables that tell one table together."""
+        together: dict[object, list[int]] = {}
+        for number, block in enumerate(blocks):
+            read = frozenset(block.reading)
+            together.setdefault((block.axes, block.signs, read) if read else number, []).append(number)
+        exact = [n for n, block in enumerate(blocks) if not (variances[n] or block.signs or block.readings)]
+        made: list[Group] = []
+        for numbers in together.values():
+            first, known = blocks[numbers[0]], None
+            for axis in first.reading:
+                rest = {*first.axes} - {axis}
+                sources = [RECORDS] if counted and not rest else [n for n in exact if rest <= {*blocks[n].axes}]
+                known = (axis, sources[0]) if sources else known
+            members = tuple(blocks[number] for number in numbers)
+            plain = Block(first.axes, first.signs, sum(member.weight for member in members))
+            noise = tuple(variances[number] for number in numbers)
+            made.append(Group(plain, tuple(numbers), members, noise, shape, known))
         if not all(group.whole for group in made if group.readers[0]):
             raise QueryError("a table was not measured in all rows that belong together.")
         plain, noise = tuple(group.block for group in made), tuple(group.variances[0] for group in made)
-        return cls(shape, plain, noise, tables, counted, nesting, ranges, made)
+        return cls(shape, plain, noise, tables, counted, nesting, ranges, tuple(made))
 
     @cached_property
     def read(self) -> frozenset[int]:
@@ -223,10 +207,8 @@ class RangeComponents(Components):
                 )
                 yield component, 2 ** len(group.block.signs) / (plain * spread)
 
-    def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
-        if self.read.isdisjoint(axes):
-            return super().variance(axes, chosen)
-        return float(self.cell_variances(axes).max()) if chosen is None else self._of_sum(axes, chosen)
+    def uneven(self, axes: Axes) -> bool:
+        return not self.read.isdisjoint(axes) or super().uneven(axes)
 
     @cached_property
     def table_variances(self) -> tuple[float, ...]:
@@ -282,7 +264,7 @@ class RangeComponents(Components):
                 summed = [member.readers[axis].sum(axis=0) for axis in outside if axis in member.readers]
                 factors: Floats = np.zeros(1)
                 for component, share in parts:
-                    of = {self.nesting.family(level): level for level in component}
+                    of = self.nesting.levels(component)
                     one = np.array([share])
                     for axis, each in zip(axes, weights, strict=True):
                         one = np.outer(one, self._response(member, axis, of.get(self.nesting.family(axis)), each))
@@ -300,7 +282,7 @@ class RangeComponents(Components):
         """
         if axis in self.ranges:
             return np.stack([self._response(member, axis, level, unit) for unit in np.eye(self.shape[axis])])
-        patterns = self._along(member.block, self._measured_level(member, axis), axis)
+        patterns = self._along(member.block, self._level(member, axis), axis)
         return np.stack([np.sqrt(each.many) * each.factors[level] for each in patterns], axis=1)
 
 
