@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from blowfish_privacy.errors import QueryError, brief_name
 from blowfish_privacy.mechanisms.tables.agreeing import Agreement, SimulatedError, nonnegative, whole
 from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
 from blowfish_privacy.mechanisms.tables.nesting import Axes
-from blowfish_privacy.mechanisms.tables.ranges import TablesError
+from blowfish_privacy.mechanisms.tables.ranges import CellsError, TablesError
 from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_table, start_panels, table_figure
 from blowfish_privacy.results.result import HEADLINE, CountTable, Result
@@ -24,22 +24,6 @@ from blowfish_privacy.support.arrays import Floats, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, about
 
 # One table of a set of tables.
-
-
-class CellError(Protocol):
-    """How wrong the cells of tables are, and sums of them."""
-
-    def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
-        """Return that of a cell of a table, or of the sum of the cells that are chosen."""
-        ...
-
-    def standard_errors(self, axes: Axes) -> Floats:
-        """Return that of every cell of a table."""
-        ...
-
-    def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell of a table that holds with probability ``level``."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +34,7 @@ class Table(CountTable):
     """The attributes, in the order of the axes."""
     values: npt.NDArray[Any]
     """The estimated count of each cell."""
-    error: CellError
+    error: CellsError
     axes: tuple[int, ...]
     """The numbers of the attributes among all that the set of tables is about."""
 

@@ -16,10 +16,11 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms.constraints import rounded_in_parts, rounded_to
-from blowfish_privacy.mechanisms.error import checked_level, in_short
+from blowfish_privacy.mechanisms.error import checked_level
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, Positions, beside
+from blowfish_privacy.mechanisms.tables.ranges import CellsError
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.support.arrays import Floats, Integers
@@ -236,7 +237,8 @@ def moved_inside(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]
     with task("Moving tables to zero and above") as report:
         moved = nearest(tables, tolerance=0.0)
         for done in range(_INTERIOR_ROUNDS):
-            if (_missing(moved, even) if without_public else _share(moved, even)) < _LITTLE:
+            missing = -sum(float(table[table < 0].sum()) for table in moved) / max(float(even[0].sum()), 1e-300)
+            if (missing if without_public else _share(moved, even)) < _LITTLE:
                 break
             aims = nearest([np.maximum(table, _AIM * each) for table, each in zip(moved, even, strict=True)])
             moved = [table + _RELAXATION * (aim - table) for table, aim in zip(moved, aims, strict=True)]
@@ -252,11 +254,6 @@ def moved_inside(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]
         )
     mixed = ((1 - share) * table + share * each for table, each in zip(moved, added, strict=True))
     return [np.where(where, np.maximum(table, 0), 0.0) for table, where in zip(mixed, possible, strict=True)]
-
-
-def _missing(tables: Sequence[Floats], even: Sequence[Floats]) -> float:
-    """Return how much is below zero in all tables together, as a share of the records."""
-    return -sum(float(table[table < 0].sum()) for table in tables) / max(float(even[0].sum()), 1e-300)
 
 
 def _share(tables: Sequence[Floats], added: Sequence[Floats]) -> float:
@@ -487,18 +484,17 @@ def whole(tables: Sequence[Floats], agreement: Agreement) -> list[Integers]:
     """Round tables that agree and are not negative to whole numbers that do; exact components stay exact."""
     if max(map(len, agreement.tables)) > 2:
         return _together(tables, agreement)
+
+    def rounded_one(table: Floats, total: Any) -> Integers:
+        return rounded_in_parts(fit_one(table, total), records_total(table.size, int(total)))
+
     found: dict[Axes, Integers] = {}
     for axes, table in agreement.contained(tables).items():
         if axes in agreement.exact or not axes:
             found[axes] = np.rint(table).astype(np.int64)
         else:
-            found[axes] = within(table, axes, found, agreement, _rounded_one, _rounded_two)
+            found[axes] = within(table, axes, found, agreement, rounded_one, _rounded_two)
     return [found[table] for table in agreement.tables]
-
-
-def _rounded_one(table: Floats, total: Any) -> Integers:
-    """Round a table of one attribute to whole numbers with a given total."""
-    return rounded_in_parts(fit_one(table, total), records_total(table.size, int(total)))
 
 
 def _rounded_two(table: Floats, down: Integers, across: Integers) -> Integers:
@@ -553,8 +549,8 @@ Fit: TypeAlias = Callable[[Sequence[Floats]], Sequence[npt.NDArray[Any]]]
 """Turns unbiased tables, axes ascending, into biased ones."""
 
 
-@dataclass(frozen=True, eq=False)
-class SimulatedError:
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedError(CellsError):
     """The estimated error of biased tables."""
 
     mechanism: TablesMechanism[Any]
@@ -562,11 +558,8 @@ class SimulatedError:
     fitted: Sequence[npt.NDArray[Any]]
     """The biased tables, axes ascending."""
     fit: Fit
-    unit: Fraction = Fraction(1)
-    distribution: str = "that of the tables, simulated on themselves"
 
-    def __repr__(self) -> str:
-        return in_short(self)
+    distribution = "that of the tables, simulated on themselves"
 
     @property
     def of(self) -> str:
@@ -594,7 +587,6 @@ class SimulatedError:
         return np.stack([self.agreement.sums(errors, axes) for errors in self._errors])
 
     def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
-        """Return the root mean squared error of a cell of a table, or of the sum of the cells that are chosen."""
         errors = self.errors(axes)
         if chosen is not None:
             errors = errors[np.ix_(range(len(errors)), *map(list, chosen))].reshape(len(errors), -1).sum(axis=1)
@@ -623,22 +615,16 @@ class SimulatedError:
         return float(np.average(self.by_table, weights=[table.size for table in self.fitted]))
 
     @property
-    def rmse(self) -> float:
-        """The root of the mean squared error: the typical size of the error."""
-        return sqrt(self.mse)
-
-    @property
     def precision(self) -> float:
         """The relative standard error of the estimate itself, roughly: cells of one simulation depend on each other."""
         values = [np.mean([np.mean(error**2) for error in errors]) for errors in self._errors]
         return float(np.std(values) / max(np.mean(values), 1e-12) / sqrt(len(values) - 1))
 
-    def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell of the worst table that held in this share of the simulations."""
+    def bound(self, level: Fraction) -> float:
+        """Bound the error of a cell of the worst table."""
         _, worst = max(zip(self.by_table, self.agreement.tables, strict=True))
         return self.interval_of(worst, level)
 
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
-        """Return a bound on the error of a noisy cell of a table that held in this share of the simulations."""
         share, noisy = checked_level(level), self._noisy(axes)
         return float(np.quantile(np.abs(self.errors(axes)[:, noisy]), float(share))) if noisy.any() else 0.0

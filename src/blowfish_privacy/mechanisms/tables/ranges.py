@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.error import checked_level, in_short, normal_width
+from blowfish_privacy.mechanisms.error import NoiseError, checked_level, normal_width
 from blowfish_privacy.mechanisms.tables.components import Components, Estimates, Member, Noise, spread_of
 from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, beside
 from blowfish_privacy.noise import DISCRETE_LAPLACE, Law, SimulationSource, discrete_laplace
@@ -300,8 +301,26 @@ _DRAWN, _MOST_DRAWN, _LITTLE = 40_000, 16, 0.002
 _RANGES = 40
 
 
-@dataclass(frozen=True, eq=False)
-class TablesError:
+class CellsError(NoiseError):
+    """How wrong the cells of tables are, and sums of them."""
+
+    unit = Fraction(1)
+
+    @abstractmethod
+    def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
+        """Return that of a cell of a table, or of the sum of the cells that are chosen."""
+
+    @abstractmethod
+    def standard_errors(self, axes: Axes) -> Floats:
+        """Return that of every cell of a table."""
+
+    @abstractmethod
+    def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
+        """Return a bound on the error of a noisy cell of a table that holds with probability ``level``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TablesError(CellsError):
     """The error of the cells of several tables: the same for all cells of one, unless attributes have levels.
 
     Where ranges are asked for, that of a random range in a cell of the other attributes.
@@ -313,11 +332,6 @@ class TablesError:
     worst: bool
     """Whether the error stated is that of the worst table, and not the mean over all cells."""
     law: Law = DISCRETE_LAPLACE
-    unit: Fraction = Fraction(1)
-    precision: float = 0.0
-
-    def __repr__(self) -> str:
-        return in_short(self)
 
     @property
     def distribution(self) -> str:
@@ -337,40 +351,31 @@ class TablesError:
         return f"{what} of the worst table" if self.worst else f"{what} of all tables"
 
     def standard_error(self, axes: Axes, chosen: Sequence[Subset] | None = None) -> float:
-        """Return the standard error of a cell of a table, or of the sum of the cells that are chosen."""
         return sqrt(self.components.variance(axes, None if chosen is None else [list(subset) for subset in chosen]))
 
     def standard_errors(self, axes: Axes) -> Floats:
-        """Return the standard error of every cell of a table."""
         return np.sqrt(self.components.cell_variances(axes))
 
     @property
     def mse(self) -> float:
-        """The mean squared error."""
         return self.components.objective("worst" if self.worst else "mean")
-
-    @property
-    def rmse(self) -> float:
-        """The root of the mean squared error: the typical size of the error."""
-        return sqrt(self.mse)
 
     @property
     def by_table(self) -> tuple[float, ...]:
         """The variance of a cell of each table, or of a random range in one."""
         return self.components.table_variances
 
-    def interval(self, level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell, or range, of the worst table that holds with this probability."""
+    def bound(self, level: Fraction) -> float:
+        """Bound the error of a cell, or range, of the worst table."""
         number = max(range(len(self.by_table)), key=self.by_table.__getitem__)
         axes = self.components.tables[number]
         if not self._simulated and self.components.ranges:
-            return normal_width(checked_level(level)) * sqrt(self.by_table[number])
+            return normal_width(level) * sqrt(self.by_table[number])
         if isinstance(self.components, RangeComponents) and not self.components.ranges.isdisjoint(axes):
-            return float(np.quantile(self._sampled_ranges(self.components, axes), float(checked_level(level))))
+            return float(np.quantile(self._sampled_ranges(self.components, axes), float(level)))
         return self.interval_of(axes, level)
 
     def interval_of(self, axes: Axes, level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell of a table that holds with probability ``level``."""
         share = checked_level(level)
         if not self._simulated:
             return normal_width(share) * self.standard_error(axes)
