@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain, Subset, read_box
 from blowfish_privacy.errors import QueryError, brief_name
 from blowfish_privacy.mechanisms.tables.agreeing import Agreement, SimulatedError, nonnegative, whole
+from blowfish_privacy.mechanisms.tables.components import Estimates
 from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
 from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.mechanisms.tables.ranges import CellsError, TablesError
@@ -100,7 +101,7 @@ class TablesResult(Result):
         return cast("TablesMechanism[Any]", self.release.mechanism)
 
     @cached_property
-    def _components(self) -> Mapping[Axes, Floats]:
+    def _estimates(self) -> Estimates:
         mechanism = self._mechanism
         return mechanism.components.estimate(list(mechanism.measured(self.release.noisy)), self.release.records)
 
@@ -120,7 +121,7 @@ class TablesResult(Result):
     def _counts(self, axes: Axes) -> npt.NDArray[Any]:
         """Estimate the table of some attributes, in this order."""
         components = self._mechanism.components
-        counts = components.table(self._components, axes)
+        counts = components.table(self._estimates, axes)
         # What is exact is whole: floats would leave a trace of how it was put together.
         return np.where(components.cell_variances(axes) == 0, np.rint(counts), counts)
 
@@ -216,7 +217,7 @@ class NonnegativeTables(TablesResult):
     def _fitted(self) -> Sequence[npt.NDArray[Any]]:
         """The tables, their axes ascending."""
         components = self._mechanism.components
-        return self._fit([components.table(self._components, axes) for axes in self._agreement.tables])
+        return self._fit([components.table(self._estimates, axes) for axes in self._agreement.tables])
 
     def _fit(self, tables: Sequence[Floats]) -> Sequence[npt.NDArray[Any]]:
         return nonnegative(tables, self._agreement)

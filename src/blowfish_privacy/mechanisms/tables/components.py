@@ -10,7 +10,7 @@ attribute is looked at on several levels, a component names the level; the estim
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables.nesting import Axes, LevelPattern, Nesting, beside
+from blowfish_privacy.mechanisms.tables.nesting import Axes, CoarserTable, LevelPattern, Nesting, beside
 from blowfish_privacy.queries.tables import Block, Objective
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.progress import task
@@ -47,23 +47,8 @@ class Told:
         self.precision += precision
 
 
-@dataclass(frozen=True, eq=False)
-class Estimates(Mapping[Axes, Floats]):
-    """The estimates of all components: some are held, the others are worked out each time they are asked for."""
-
-    held: Mapping[Axes, Floats]
-    components: Collection[Axes]
-    work_out: Callable[[Axes], Floats]
-
-    def __getitem__(self, component: Axes) -> Floats:
-        found = self.held.get(component)
-        return self.work_out(component) if found is None else found
-
-    def __iter__(self) -> Iterator[Axes]:
-        return iter(self.components)
-
-    def __len__(self) -> int:
-        return len(self.components)
+Estimates: TypeAlias = Callable[[Axes], Floats]
+"""Returns the estimate of a component: some are held, the others are worked out each time they are asked for."""
 
 
 class Noise(NamedTuple):
@@ -267,41 +252,36 @@ class Components:
         if records is not None or self.counted:
             held[()] = np.asarray(float(records or 0))
 
-        def told_by_one(component: Axes) -> Floats:
+        def estimated(component: Axes) -> Floats:
             number = self._told[component].first
+            if component in held:
+                return held[component]
             if number < 0:
                 return np.zeros([self.shape[axis] for axis in component])
             return self._component(measured[number].astype(np.float64), self.blocks[number], component)
 
-        return Estimates(held, self.spread, told_by_one)
+        return estimated
 
     def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
         """Sum a table down to some of its attributes, and take away what coarser tables tell along each of them."""
-        levels = self.nesting.levels(component)
-        kept = [(axis, levels.get(self.nesting.family(axis))) for axis in block.counted]
-        found = values.sum(axis=tuple(at for at, (_, level) in enumerate(kept) if level is None))
-        order: list[int] = []
-        for axis, level in kept:
-            if level is not None:
-                at = len(order)
-                found = self.nesting.contrast(self.nesting.summed(found, at, axis, level), at, level)
-                order.append(level)
-        for sign in block.signs:
+        shown = tuple([axis for axis in component if axis not in block.signs])
+        part = CoarserTable(self.shape, self.nesting, block.counted, shown)
+        found, order = part.contrasts(part.sums(values)), [*shown, *block.signs]
+        for _ in block.signs:
             found = np.stack([found / 2, -found / 2], axis=-1)
-            order.append(sign)
         return np.asarray(found).transpose([order.index(axis) for axis in component])
 
     def tell(self, axes: Axes) -> bool:
         """Say whether a table is one of those that are put together, or a sum of one."""
         return tuple(sorted(axes)) in self.spread
 
-    def table(self, components: Mapping[Axes, Floats], axes: Axes) -> Floats:
+    def table(self, estimated: Estimates, axes: Axes) -> Floats:
         """Put a table together from its components, with its axes in this order."""
         total = np.zeros([self.shape[axis] for axis in axes], dtype=np.float64)
         families = {self.nesting.family(axis): at for at, axis in enumerate(axes)}
         for component in self.nesting.parts(axes):
             places = {families[self.nesting.family(level)]: level for level in component}
-            found = components[component].transpose([component.index(places[at]) for at in sorted(places)])
+            found = estimated(component).transpose([component.index(places[at]) for at in sorted(places)])
             found = found.reshape([self.shape[places[at]] if at in places else 1 for at in range(len(axes))])
             for at, axis in enumerate(axes):
                 if at not in places:
