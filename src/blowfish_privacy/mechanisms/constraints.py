@@ -61,22 +61,6 @@ def rounded_in_parts(values: Floats, totals: Totals) -> Integers:
     return whole
 
 
-def rounded_together(values: Floats, totals: Sequence[Totals]) -> Integers:
-    """Round to whole numbers that meet totals of several partitions.
-
-    Each number is rounded up or down, those of large remainders up, if that meets all totals: for two partitions it
-    always does, since such systems have whole solutions. For three or more it may not; then numbers move further, as
-    little as possible together. If no solution is found in some seconds, the finest partition is met exactly, and the
-    others nearly.
-    """
-    from scipy.sparse import csr_array, vstack
-
-    cells = np.arange(len(values))
-    rows = [csr_array((np.ones(len(values)), (t.labels, cells)), shape=(len(t.counts), len(values))) for t in totals]
-    found = rounded_to(values, vstack(rows), np.concatenate([each.counts for each in totals]))
-    return rounded_in_parts(values, totals[0]) if found is None else found
-
-
 def rounded_to(values: Floats, sums: Any, counts: npt.NDArray[Any]) -> Integers | None:
     """Round to whole numbers whose ``sums``, rows of a sparse matrix, are given, if some are found in some seconds.
 
@@ -132,10 +116,11 @@ class Constraints:
 
     @classmethod
     def of(cls, totals: Iterable[Totals]) -> Constraints:
-        """Leave out partitions of which another one is a refinement."""
+        """Leave out partitions of which another one is a refinement: each of its parts lies in a part of them."""
         kept: list[Totals] = []
         for each in sorted(totals, key=lambda each: -len(each.counts)):
-            if not any(_finer(other, each) for other in kept):
+            both = (_joined([other.labels, each.labels]) for other in kept)
+            if all(len(np.unique(b)) > len(np.unique(other.labels)) for other, b in zip(kept, both, strict=True)):
                 kept.append(each)
         return cls(tuple(kept))
 
@@ -186,11 +171,20 @@ class Constraints:
         return known
 
     def whole(self, values: npt.NDArray[Any]) -> Integers:
-        """Return whole counts that are not negative, meet the totals, and are near in squares."""
+        """Return whole counts that are not negative, meet the totals, and are near in squares.
+
+        Totals of two partitions can always be met by rounding each count up or down, since such systems have whole
+        solutions. Where those of three or more are not met in some seconds, the finest is, and the others nearly.
+        """
         estimate = np.asarray(values, dtype=np.float64).reshape(-1)
         if len(self.totals) == 1:
             return rounded_in_parts(nearest_in_parts(estimate, self.totals[0]), self.totals[0])
-        return rounded_together(self.not_negative(estimate), self.totals)
+        from scipy.sparse import csr_array, vstack
+
+        estimate, cells, ones = self.not_negative(estimate), np.arange(self.cells), np.ones(self.cells)
+        rows = [csr_array((ones, (t.labels, cells)), shape=(len(t.counts), self.cells)) for t in self.totals]
+        found = rounded_to(estimate, vstack(rows), np.concatenate([each.counts for each in self.totals]))
+        return rounded_in_parts(estimate, self.totals[0]) if found is None else found
 
     def not_negative(self, values: Floats) -> Floats:
         """Return counts that are not negative and meet the totals, nearest in squares, by Dykstra's projections."""
@@ -295,11 +289,6 @@ class Correction:
             return np.zeros((self.constraints.cells, 0))
         powers, turned = np.linalg.eigh(self.gains_inverse)
         return self.gains @ (turned * np.sqrt(np.maximum(powers, 0)))
-
-
-def _finer(one: Totals, other: Totals) -> bool:
-    """Say whether every part of one partition lies in a part of another."""
-    return len(np.unique(_joined([one.labels, other.labels]))) == len(np.unique(one.labels))
 
 
 def _joined(labels: Sequence[Integers]) -> Integers:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from math import sqrt
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -45,23 +45,8 @@ from blowfish_privacy.support.exact import about, exact, rounded, rounded_up
 
 _LARGEST_WEIGHT, _LARGEST_CHANGE = 2**40, 2**60
 _WRONG_FORM = "the document is damaged: a table that was measured has the wrong form."
-_MOST_VALUES = 1_000
-_MOST_TABLES = 1_000
-
-
-def _check_ranges(asked: TablesForm) -> None:
-    """Refuse ranges where working out their error would take long."""
-    for axis in asked.ranges:
-        if asked.shape[axis] > _MOST_VALUES:
-            raise RefusalError(
-                f"ranges inside tables need an attribute of at most {_MOST_VALUES:,} values.",
-                hint="declare coarser bins, or ask for its cumulative counts on their own.",
-            )
-    if len(asked.blocks) > _MOST_TABLES:
-        raise RefusalError(
-            f"ranges are answered in sets of at most {_MOST_TABLES:,} tables.",
-            hint="ask for fewer tables, or for all attributes as they are.",
-        )
+_MOST_VALUES, _MOST_TABLES = 1_000, 1_000
+"""With more of them, working out the error of ranges would take long."""
 
 
 def _counted_once(blocks: Sequence[Block]) -> list[list[Block]]:
@@ -88,8 +73,12 @@ def _read_blocks(asked: TablesForm, written: Any) -> tuple[Block, ...]:
         if type(weight) is not int or not 0 <= weight < _LARGEST_WEIGHT:
             raise SpecError("the document is damaged: the weight of a table is not a whole number.")
         all_axes, sign_axes = tuple(axes[name] for name in (*counted, *signs)), tuple(axes[name] for name in signs)
-        readings = tuple(_reading(asked, axes[name], *row) for row_of in rows for name, row in row_of.items())
-        block = Block(all_axes, sign_axes, weight, readings)
+        readings: list[tuple[int, Reading]] = []
+        for name, (kind, spacing) in chain.from_iterable(each.items() for each in rows):
+            if kind not in KINDS or type(spacing) is not int or not 1 <= spacing < asked.shape[axes[name]]:
+                raise SpecError(_WRONG_FORM)
+            readings.append((axes[name], KINDS[kind](spacing, Fraction(0))))
+        block = Block(all_axes, sign_axes, weight, tuple(readings))
         if not asked.fits(block) or len(rows) > 1 or (readings and not weight):
             raise SpecError(_WRONG_FORM)
         blocks.append(block)
@@ -97,12 +86,6 @@ def _read_blocks(asked: TablesForm, written: Any) -> tuple[Block, ...]:
     if sum(form.factor(block) * block.heaviest(form.shape) for block in blocks) >= _LARGEST_CHANGE:
         raise SpecError(_WRONG_FORM)
     return tuple(blocks)
-
-
-def _reading(asked: TablesForm, axis: int, kind: str, spacing: Any) -> tuple[int, Reading]:
-    if kind not in KINDS or type(spacing) is not int or not 1 <= spacing < asked.shape[axis]:
-        raise SpecError(_WRONG_FORM)
-    return axis, KINDS[kind](spacing, Fraction(0))
 
 
 # Adding noise to one table after the other, as many at a time as are drawn at once.
@@ -174,8 +157,16 @@ class TablesMechanism(Mechanism, Generic[Measured]):
                 f"{cls.name} answers sets of tables, not {query.keyword}.", hint='Tables([["age", "sex"]]).'
             )
         form = query.on(policy.domain)
-        if form.ranges:
-            _check_ranges(form)
+        if any(form.shape[axis] > _MOST_VALUES for axis in form.ranges):
+            raise RefusalError(
+                f"ranges inside tables need an attribute of at most {_MOST_VALUES:,} values.",
+                hint="declare coarser bins, or ask for its cumulative counts on their own.",
+            )
+        if form.ranges and len(form.blocks) > _MOST_TABLES:
+            raise RefusalError(
+                f"ranges are answered in sets of at most {_MOST_TABLES:,} tables.",
+                hint="ask for fewer tables, or for all attributes as they are.",
+            )
         return form, query.objective
 
     def certify(self, policy: Policy) -> Certificate:
@@ -517,25 +508,19 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
     @classmethod
     def _form_of(cls, asked: TablesForm, written: dict[str, Any]) -> ComponentForm:
         blocks = _read_blocks(asked, written["measured"])
-        rows = _read_rows(asked, written["rows"]) if asked.ranges else {}
-        form = ComponentForm(asked.domain, blocks, rows=rows)
+        found: dict[int, AxisRows] = {}
+        for axis in (axis for axis in asked.ranges if asked.shape[axis] > 1):
+            times, rows = written["rows"][asked.names[axis]]
+            size = asked.shape[axis]
+            whole = [[number for number in row if type(number) is int and abs(number) < 2**40] for row in rows]
+            if type(times) is not int or not 1 <= times < 2**40 or [len(row) for row in whole] != [size] * size:
+                raise SpecError(_WRONG_COMPONENT)
+            found[axis] = AxisRows(np.array(whole, dtype=np.int64), times)
+            if not found[axis].tells:
+                raise SpecError("the document is damaged: rows do not tell the ranges asked for.")
+        form = ComponentForm(asked.domain, blocks, rows=found)
         plain = all(not block.signs and not block.readings for block in blocks)
         ordered = all(block.axes == tuple(sorted(block.axes)) for block in blocks)
         if not plain or not ordered or max(form.sizes, default=0) > MOST_CELLS:
             raise SpecError(_WRONG_COMPONENT)
         return form
-
-
-def _read_rows(asked: TablesForm, written: Any) -> dict[int, AxisRows]:
-    """Read the rows along each axis of which ranges are asked for."""
-    found: dict[int, AxisRows] = {}
-    for axis in (axis for axis in asked.ranges if asked.shape[axis] > 1):
-        times, rows = written[asked.names[axis]]
-        size = asked.shape[axis]
-        whole = [[number for number in row if type(number) is int and abs(number) < 2**40] for row in rows]
-        if type(times) is not int or not 1 <= times < 2**40 or [len(row) for row in whole] != [size] * size:
-            raise SpecError(_WRONG_COMPONENT)
-        found[axis] = AxisRows(np.array(whole, dtype=np.int64), times)
-        if not found[axis].tells:
-            raise SpecError("the document is damaged: rows do not tell the ranges asked for.")
-    return found

@@ -274,7 +274,10 @@ def best_precisions(lattice: TableLattice) -> Precisions:
     """Solve the program with the changes that matter, found one after another."""
     changes, complete = _changes(lattice)
     costs = _costs(lattice, changes)
-    chosen = _first(changes, costs.shape[0])
+    # Begin with the changes of a single attribute, of everything, and of presence.
+    longest = max(map(len, changes), default=0)
+    begin = [place for place, shape in enumerate(changes) if len(shape) in {1, longest}]
+    chosen = np.array([*begin, *range(len(changes), costs.shape[0])])
     accuracy = 1e-3
     while True:
         precisions, bound = _solve(lattice, costs[chosen], accuracy)
@@ -307,13 +310,6 @@ def _changes(lattice: TableLattice) -> tuple[list[Shape], bool]:
             found.update(dict.fromkeys([*((kind,) for kind in counts), shape]))
     found.pop((), None)
     return list(found), few
-
-
-def _first(changes: list[Shape], rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Begin with the changes of a single attribute, of everything, and of presence."""
-    longest = max((len(shape) for shape in changes), default=0)
-    begin = [place for place, shape in enumerate(changes) if len(shape) in {1, longest}]
-    return np.array([*begin, *range(len(changes), rows)])
 
 
 def _costs(lattice: TableLattice, changes: list[Shape]) -> Matrix:
