@@ -58,11 +58,6 @@ class Error(Protocol):
         ...
 
 
-def in_short(error: Error) -> str:
-    """Write an error in one line: what it is of, and its typical size."""
-    return f"<{type(error).__name__} of {error.of}: {about(error.rmse)} (root mean squared)>"
-
-
 def shown(bound: float, error: Error) -> str:
     """Write the size of an error, over what the answer will be divided by where that is not known beforehand."""
     divisor = error.divisor if isinstance(error, MeanError | ScaledError) else ""
@@ -101,7 +96,7 @@ class NoiseError(ABC):
         """Return the same for a probability that was checked."""
 
     def __repr__(self) -> str:
-        return in_short(cast(Error, self))
+        return f"<{type(self).__name__} of {cast(Error, self).of}: {about(self.rmse)} (root mean squared)>"
 
 
 @dataclass(frozen=True, repr=False)

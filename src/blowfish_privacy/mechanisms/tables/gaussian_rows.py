@@ -463,11 +463,15 @@ def component_squares(form: ComponentForm, policy: Policy) -> Sensitivity:
 # Estimates from components that were measured one by one: each is told once, by its own rows.
 
 
+@dataclass(frozen=True, eq=False)
 class MeasuredComponents(Components):
     """Blocks of weight 0 are tables of exact counts, all others rows of one component, prod(k) times what they tell.
 
-    Variances are those of a row, divided by prod(k)^2.
+    Variances are those of a row, divided by prod(k)^2. Where other rows are read along an axis than its values, what is
+    told of these is correlated.
     """
+
+    rows: Mapping[int, AxisRows] = field(default_factory=dict[int, AxisRows])
 
     def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
         block, variance = self.blocks[number], self.variances[number]
@@ -475,26 +479,6 @@ class MeasuredComponents(Components):
             yield from super()._tells(number, wanted)
         elif block.axes in wanted:
             yield block.axes, 1 / variance if variance else inf
-
-    def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
-        times = prod(values.shape) if block.weight else 1
-        return super()._component(values / times, block, component)
-
-    def _numbered(self) -> list[Precisions]:
-        held = list(zip(self.blocks, self.variances, strict=True))
-        rows, noise = [block for block, _ in held if block.weight], [noise for block, noise in held if block.weight]
-        exact = [block for block, _ in held if not block.weight]
-        return [
-            told_by_tables(self.shape, rows, noise, alone=True),
-            told_by_tables(self.shape, exact, [0.0] * len(exact)),
-        ]
-
-
-@dataclass(frozen=True, eq=False)
-class RowsComponents(MeasuredComponents):
-    """Along some axes rows were measured: what is told of the values is correlated there."""
-
-    rows: Mapping[int, AxisRows] = field(default_factory=dict[int, AxisRows])
 
     def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
         if not block.weight:
@@ -506,6 +490,15 @@ class RowsComponents(MeasuredComponents):
             else:
                 values = (values - values.mean(axis=at, keepdims=True)) / self.shape[axis]
         return values
+
+    def _numbered(self) -> list[Precisions]:
+        held = list(zip(self.blocks, self.variances, strict=True))
+        rows, noise = [block for block, _ in held if block.weight], [noise for block, noise in held if block.weight]
+        exact = [block for block, _ in held if not block.weight]
+        return [
+            told_by_tables(self.shape, rows, noise, alone=True),
+            told_by_tables(self.shape, exact, [0.0] * len(exact)),
+        ]
 
     def _covariance(self, axis: int) -> Floats:
         """Return that of the values of an axis in a component of variance 1."""
@@ -522,6 +515,8 @@ class RowsComponents(MeasuredComponents):
         return total
 
     def cell_variances(self, axes: Axes) -> Floats:
+        if not self.rows:
+            return super().cell_variances(axes)
         shape = [self.shape[axis] for axis in axes]
         found = self._over_components(
             axes, lambda axis: np.diag(self._covariance(axis)), lambda axis: np.array([1 / self.shape[axis] ** 2])
@@ -529,6 +524,8 @@ class RowsComponents(MeasuredComponents):
         return np.broadcast_to(found, shape).copy()
 
     def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
+        if not self.rows:
+            return super().variance(axes, chosen)
         if chosen is None:
             return float(self.cell_variances(axes).max())
         picked = dict(zip(axes, (list(each) for each in chosen), strict=True))
@@ -541,9 +538,9 @@ class RowsComponents(MeasuredComponents):
 
     @cached_property
     def table_variances(self) -> tuple[float, ...]:
-        return tuple(self._on_average(axes) for axes in self.tables)
+        if not self.rows:
+            return super().table_variances
 
-    def _on_average(self, axes: Axes) -> float:
         def inside(axis: int) -> Floats:
             if axis not in self.rows:
                 return np.array([1 - 1 / self.shape[axis]])
@@ -553,4 +550,4 @@ class RowsComponents(MeasuredComponents):
             together = in_both(self.shape[axis]).sum() if axis in self.rows else 1.0
             return np.array([together / self.shape[axis] ** 2])
 
-        return float(self._over_components(axes, inside, outside).sum())
+        return tuple(float(self._over_components(axes, inside, outside).sum()) for axes in self.tables)

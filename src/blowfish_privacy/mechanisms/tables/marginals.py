@@ -25,7 +25,6 @@ from blowfish_privacy.mechanisms.tables.gaussian_rows import (
     AxisRows,
     ComponentForm,
     MeasuredComponents,
-    RowsComponents,
     component_squares,
 )
 from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting, weighed
@@ -468,10 +467,8 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         return component_squares(self.form, policy)
 
     def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> MeasuredComponents:
-        given, counted = (self.form.shape, self.form.blocks, variances, tables), not self.secret_size
-        if self.form.rows:
-            return RowsComponents(*given, counted, ranges=self.asked.ranges, rows=self.form.rows)
-        return MeasuredComponents(*given, counted, ranges=self.asked.ranges)
+        given = (self.form.shape, self.form.blocks, variances, tables, not self.secret_size)
+        return MeasuredComponents(*given, ranges=self.asked.ranges, rows=self.form.rows)
 
     @cached_property
     def gap(self) -> float | None:
