@@ -301,8 +301,14 @@ def nonnegative(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
     near = _near(tables, agreement)
     if max(map(len, agreement.tables)) > 2:
         return moved_inside(near, agreement)
-    every = fitted(near, agreement)
-    return [every[table] for table in agreement.tables]
+    # Cut at zero, and made to agree again with all tables they contain, the small ones first.
+    found: dict[Axes, Floats] = {}
+    for axes, table in agreement.contained(near).items():
+        if axes in agreement.exact:
+            found[axes] = np.rint(table)
+        else:
+            found[axes] = within(np.maximum(table, 0), axes, found, agreement, fit_one, fit_two)
+    return [found[table] for table in agreement.tables]
 
 
 def _near(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
@@ -318,17 +324,6 @@ def _near(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
             if report:
                 report(done / _ROUNDS)
     return agreeing
-
-
-def fitted(tables: Sequence[Floats], agreement: Agreement) -> dict[Axes, Floats]:
-    """Cut tables that agree at zero, and make them agree again with all tables they contain, the small ones first."""
-    found: dict[Axes, Floats] = {}
-    for axes, table in agreement.contained(tables).items():
-        if axes in agreement.exact:
-            found[axes] = np.rint(table)
-        else:
-            found[axes] = within(np.maximum(table, 0), axes, found, agreement, fit_one, fit_two)
-    return found
 
 
 def within(

@@ -100,10 +100,8 @@ def told_by_tables(
     noise = np.array(variances, dtype=np.float64)
     every: list[Integers] = [np.zeros(0, dtype=np.int64)]
     precisions: list[Floats] = [np.zeros(0)]
-    signed: dict[int, list[int]] = defaultdict(list)
-    for number, block in enumerate(blocks):
-        signed[len(block.signs)].append(number)
-    for signs, chosen in signed.items():
+    for signs in dict.fromkeys(len(block.signs) for block in blocks):
+        chosen = [number for number, block in enumerate(blocks) if len(block.signs) == signs]
         for where, axes in _alike([blocks[number].axes for number in chosen]):
             counted = axes.shape[1] - signs
             of = noise[np.array(chosen)[where]]
