@@ -16,8 +16,8 @@ from blowfish_privacy.errors import QueryError, brief_name
 from blowfish_privacy.mechanisms.tables.agreeing import Agreement, SimulatedError, nonnegative, whole
 from blowfish_privacy.mechanisms.tables.components import Estimates
 from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
-from blowfish_privacy.mechanisms.tables.nesting import Axes
 from blowfish_privacy.mechanisms.tables.ranges import CellsError, TablesError
+from blowfish_privacy.mechanisms.tables.shapes import Axes
 from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_table, start_panels, table_figure
 from blowfish_privacy.results.result import HEADLINE, CountTable, Result

@@ -19,8 +19,9 @@ from blowfish_privacy.mechanisms.constraints import rounded_in_parts, rounded_to
 from blowfish_privacy.mechanisms.error import checked_level
 from blowfish_privacy.mechanisms.tables.components import Components
 from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
-from blowfish_privacy.mechanisms.tables.nesting import Axes, CoarserTable, Nesting
+from blowfish_privacy.mechanisms.tables.nesting import CoarserTable, Nesting
 from blowfish_privacy.mechanisms.tables.ranges import CellsError
+from blowfish_privacy.mechanisms.tables.shapes import Axes
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.support.arrays import Floats, Integers

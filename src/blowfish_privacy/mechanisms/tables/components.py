@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, product
+from itertools import product
 from math import inf, prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.mechanisms.tables.nesting import Axes, CoarserTable, LevelPattern, Nesting, beside
+from blowfish_privacy.mechanisms.tables.nesting import CoarserTable, LevelPattern, Nesting, beside
+from blowfish_privacy.mechanisms.tables.shapes import Axes, parts
 from blowfish_privacy.queries.tables import Block, Objective
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.progress import task
@@ -82,12 +83,12 @@ def cell_variances(
     sizes = np.array(shape, dtype=np.float64)
     found = np.zeros(len(tables))
     for where, axes in _alike(tables):
-        for part in _positions(axes.shape[1]):
+        for part in parts(tuple(range(axes.shape[1]))):
             rest = [at for at in range(axes.shape[1]) if at not in part]
-            weight = (1 - 1 / sizes[axes[:, part]]).prod(axis=1) / (sizes[axes[:, rest]] ** 2).prod(axis=1)
+            weight = (1 - 1 / sizes[axes[:, [*part]]]).prod(axis=1) / (sizes[axes[:, rest]] ** 2).prod(axis=1)
             if part or not counted:
                 # Components along attributes of one value are not among those known, and weigh nothing.
-                at = np.searchsorted(known, _numbered(axes[:, part], len(shape)))
+                at = np.searchsorted(known, _numbered(axes[:, [*part]], len(shape)))
                 found[where] += weight * spread[np.minimum(at, len(known) - 1)]
     return found
 
@@ -105,7 +106,8 @@ def told_by_tables(
         for where, axes in _alike([blocks[number].axes for number in chosen]):
             counted = axes.shape[1] - signs
             of = noise[np.array(chosen)[where]]
-            for part in [[*range(counted)]] if alone else _positions(counted):
+            every_axis = tuple(range(counted))
+            for part in [every_axis] if alone else parts(every_axis):
                 rest = [at for at in range(counted) if at not in part]
                 kept = axes[:, [*part, *range(counted, axes.shape[1])]]
                 every.append(_numbered(kept, len(shape)))
@@ -122,10 +124,6 @@ def _alike(tables: Sequence[Axes]) -> Iterator[tuple[Integers, Integers]]:
     for length, chosen in by_length.items():
         rows = np.array([tables[number] for number in chosen], dtype=np.int64).reshape(len(chosen), length)
         yield np.array(chosen), rows
-
-
-def _positions(length: int) -> Iterator[list[int]]:
-    return (list(part) for many in range(length + 1) for part in combinations(range(length), many))
 
 
 def _numbered(axes: Integers, attributes: int) -> Integers:
@@ -348,7 +346,7 @@ class Components:
 
     def loads(self, axes: Axes) -> Iterator[tuple[int, Floats, Floats]]:
         """Say how much of the noise of each measured table is in each cell: with which factor, from how many cells."""
-        for number, parts in self._parts_of(axes).items():
+        for number, shares in self._parts_of(axes).items():
             block = self.blocks[number]
             levels, inside = self.nesting.levels(block.counted), self.nesting.levels(axes)
             others = prod(self.shape[axis] for family, axis in levels.items() if family not in inside)
@@ -358,7 +356,7 @@ class Components:
                 for at, pattern in enumerate(patterns):
                     many = many * beside(pattern.many, at, len(axes))
                 factor = np.zeros(())
-                for component, share in parts:
+                for component, share in shares:
                     chosen = self.nesting.levels(component)
                     one = np.asarray(share)
                     for at, axis in enumerate(axes):
@@ -403,8 +401,8 @@ class Components:
     def _total(self, axes: Axes, along: Along, paired: Paired) -> Floats:
         """Sum the variance over all measured tables and pairs of components that each has a share in."""
         total = np.zeros(())
-        for number, parts in self._parts_of(axes).items():
-            shares = dict(parts)
+        for number, told in self._parts_of(axes).items():
+            shares = dict(told)
             for first, second, both in self._pairs(number, list(shares), axes, along, paired):
                 total = total + shares[first] * shares[second] * both
         return total

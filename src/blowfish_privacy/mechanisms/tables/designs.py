@@ -21,10 +21,10 @@ from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, MOST_SECRET_RE
 from blowfish_privacy.mechanisms.ordered.level_choice import choose_levels
 from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel, DifferenceLevel, Level
 from blowfish_privacy.mechanisms.tables.gaussian_rows import AxisRows, ComponentForm, best_rows
-from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting
+from blowfish_privacy.mechanisms.tables.nesting import nesting
 from blowfish_privacy.mechanisms.tables.planning import Design, WantedTables, alternated, best_design
 from blowfish_privacy.mechanisms.tables.ranges import RangeComponents, counts_from, in_both
-from blowfish_privacy.mechanisms.tables.shapes import Along
+from blowfish_privacy.mechanisms.tables.shapes import Along, Axes
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.queries.tables import Block, Objective, TablesForm, View

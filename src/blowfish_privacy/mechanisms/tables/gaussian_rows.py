@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import chain, combinations, product
+from itertools import product
 from math import inf, prod
 from typing import Any
 
@@ -26,7 +26,7 @@ from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.mechanisms.tables.components import Components, Precisions, told_by_tables
 from blowfish_privacy.mechanisms.tables.nesting import beside
 from blowfish_privacy.mechanisms.tables.ranges import in_both
-from blowfish_privacy.mechanisms.tables.shapes import Axes, Kinds, alike
+from blowfish_privacy.mechanisms.tables.shapes import Axes, Kinds, alike, parts
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity, sensitivity_of
 from blowfish_privacy.queries.tables import Block, TablesForm
@@ -325,9 +325,8 @@ class ComponentForm(TablesForm):
         moved = frozenset(changed)
         kept = Counter[tuple[int, int]]()
         for number in self._meeting(moved):
-            axes = [axis for axis in self.blocks[number].axes if axis in moved]
-            parts = chain.from_iterable(combinations(axes, many) for many in range(1, len(axes) + 1))
-            largest = max((self.term(number, part) for part in parts), key=lambda term: Fraction(*term))
+            axes = tuple([axis for axis in self.blocks[number].axes if axis in moved])
+            largest = max((self.term(number, part) for part in parts(axes)[1:]), key=lambda term: Fraction(*term))
             kept[largest] += self.blocks[number].weight
         return _total(kept) / self.largest
 
@@ -398,15 +397,15 @@ class ComponentForm(TablesForm):
             return max(((self.squares(changed), changed) for changed in near), key=lambda each: each[0])
         return self.bound(together), together
 
-    def _nearest(self, parts: Sequence[Axes]) -> list[Axes]:
+    def _nearest(self, changes: Sequence[Axes]) -> list[Axes]:
         """Leave out the parts whose squared change is certainly not the largest, by floats.
 
         Each term is exact until it is rounded, and none is negative, so their sum is right to many more digits.
         """
-        moved = np.zeros((len(self.shape), len(parts)), dtype=bool)
-        for number, axes in enumerate(parts):
+        moved = np.zeros((len(self.shape), len(changes)), dtype=bool)
+        for number, axes in enumerate(changes):
             moved[list(axes), number] = True
-        total = np.zeros(len(parts))
+        total = np.zeros(len(changes))
         for number, block in enumerate(self.blocks):
             if block.weight:
                 which = sum((moved[axis].astype(np.int64) << place for place, axis in enumerate(block.axes)), 0)
@@ -415,7 +414,7 @@ class ComponentForm(TablesForm):
                     met = tuple([axis for place, axis in enumerate(block.axes) if chosen >> place & 1])
                     values.append(float(Fraction(*self.term(number, met))))
                 total += block.weight * np.array(values)[which]
-        return [parts[number] for number in np.flatnonzero(total >= total.max() * (1 - NEAR)).tolist()]
+        return [changes[number] for number in np.flatnonzero(total >= total.max() * (1 - NEAR)).tolist()]
 
 
 def _parts(kinds: Kinds, together: Axes) -> Iterator[Axes]:

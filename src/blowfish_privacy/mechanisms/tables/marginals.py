@@ -27,8 +27,9 @@ from blowfish_privacy.mechanisms.tables.gaussian_rows import (
     MeasuredComponents,
     component_squares,
 )
-from blowfish_privacy.mechanisms.tables.nesting import Axes, nesting, weighed
+from blowfish_privacy.mechanisms.tables.nesting import nesting, weighed
 from blowfish_privacy.mechanisms.tables.ranges import RangeComponents, TablesError
+from blowfish_privacy.mechanisms.tables.shapes import Axes
 from blowfish_privacy.noise import BitSource, SimulationSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate, is_differential_privacy

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, combinations, pairwise, product
+from itertools import pairwise, product
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.mechanisms.tables.shapes import Axes, parts
 from blowfish_privacy.queries.tables import Block, TablesForm
 from blowfish_privacy.support.arrays import Floats
 
-Axes: TypeAlias = tuple[int, ...]
 Positions: TypeAlias = npt.NDArray[np.int64]
 _SMALLEST = 1e-60
 
@@ -67,8 +67,7 @@ class Nesting:
     def parts(self, axes: Axes) -> Iterator[Axes]:
         """Go through the components of a table: of each attribute one of its levels, or none; in ascending order."""
         if not self.parents:
-            ordered = sorted(axes)
-            yield from chain.from_iterable(combinations(ordered, many) for many in range(len(ordered) + 1))
+            yield from parts(tuple(sorted(axes)))
             return
         for chosen in product(*((None, *self.chain(axis)) for axis in axes)):
             yield tuple(sorted(axis for axis in chosen if axis is not None))

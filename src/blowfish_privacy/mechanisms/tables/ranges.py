@@ -17,7 +17,8 @@ from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.error import NoiseError, checked_level, normal_width
 from blowfish_privacy.mechanisms.tables.components import Components, Estimates, Member, Noise, spread_of
-from blowfish_privacy.mechanisms.tables.nesting import Axes, Nesting, beside
+from blowfish_privacy.mechanisms.tables.nesting import Nesting, beside
+from blowfish_privacy.mechanisms.tables.shapes import Axes
 from blowfish_privacy.noise import DISCRETE_LAPLACE, Law, SimulationSource, discrete_laplace
 from blowfish_privacy.queries.tables import Block, Reading, matrix
 from blowfish_privacy.support.arrays import Floats
