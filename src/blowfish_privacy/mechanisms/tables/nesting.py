@@ -54,7 +54,9 @@ class Nesting:
 
     def family(self, axis: int) -> int:
         """Return what the levels of one attribute have in common: the coarsest."""
-        return self.chain(axis)[0]
+        while axis in self.parents:
+            axis = self.parents[axis]
+        return axis
 
     def levels(self, axes: Iterable[int]) -> dict[int, int]:
         """Return the level of each attribute, by its family."""
@@ -221,24 +223,17 @@ class CoarserTable:
     """The axes of the coarser one."""
 
     @cached_property
-    def _levels(self) -> tuple[int | None, ...]:
-        """For each axis of the finer table, the axis of the coarser one that it adds up to."""
-        level = self.nesting.levels(self.component)
-        return tuple(level.get(self.nesting.family(axis)) for axis in self.axes)
+    def _places(self) -> tuple[Axes, Axes, list[tuple[int, int, int]]]:
+        """Where the finer table has axes that the coarser one leaves out, its other axes, and what gets coarser.
 
-    @cached_property
-    def _left_out(self) -> Axes:
-        return tuple(at for at, level in enumerate(self._levels) if level is None)
-
-    @cached_property
-    def _coarser(self) -> list[tuple[int, int, int]]:
-        pairs = zip(range(len(self.axes)), self.axes, self._levels, strict=True)
-        return [(at, axis, level) for at, axis, level in pairs if level is not None and level != axis]
-
-    @cached_property
-    def _kept(self) -> Axes:
-        """The axes of the coarser table, in the order of the finer one."""
-        return tuple(level for level in self._levels if level is not None)
+        The other axes are those of the coarser table, in the order of the finer one; what gets coarser is a place, an
+        axis and the level that it adds up to.
+        """
+        wanted = self.nesting.levels(self.component)
+        levels = [(at, axis, wanted.get(self.nesting.family(axis))) for at, axis in enumerate(self.axes)]
+        left_out = tuple([at for at, _, level in levels if level is None])
+        kept = tuple([level for _, _, level in levels if level is not None])
+        return left_out, kept, [(at, axis, level) for at, axis, level in levels if level is not None and level != axis]
 
     @cached_property
     def spread(self) -> float:
@@ -247,23 +242,23 @@ class CoarserTable:
 
     def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sum the finer table down to the coarser one."""
-        for at, axis, level in self._coarser:
+        left_out, kept, coarser = self._places
+        for at, axis, level in coarser:
             values = self.nesting.summed(values, at, axis, level)
-        values = np.asarray(values.sum(axis=self._left_out))
-        return values.transpose([self._kept.index(axis) for axis in self.component])
+        return np.asarray(values.sum(axis=left_out)).transpose([kept.index(axis) for axis in self.component])
 
     def lifted(self, values: Floats) -> Floats:
         """Spread the counts of the coarser table evenly over the finer one; along some axes only to be broadcast."""
-        values = values.transpose([self.component.index(axis) for axis in self._kept])
-        values = np.expand_dims(values, self._left_out)
-        for at in self._left_out:
+        left_out, kept, coarser = self._places
+        values = np.expand_dims(values.transpose([self.component.index(axis) for axis in kept]), left_out)
+        for at in left_out:
             axis = self.axes[at]
             if axis in self.nesting.parents:
                 shares = self.nesting.shares(None, axis, self.sizes[axis])
                 values = values * beside(shares, at, len(self.axes))
             else:
                 values = values / self.sizes[axis]
-        for at, axis, level in self._coarser:
+        for at, axis, level in coarser:
             values = self.nesting.split(values, at, level, axis)
         return values
 
@@ -275,9 +270,11 @@ class CoarserTable:
 
     def places(self) -> Positions:
         """Number the cell of the coarser table that each cell of the finer one adds to."""
+        left_out, kept, coarser = self._places
         along = np.indices([self.sizes[axis] for axis in self.axes])
-        for at, axis, level in self._coarser:
+        if not kept:
+            return np.zeros(along[0].size, int)
+        for at, axis, level in coarser:
             along[at] = self.nesting.positions(axis, level)[along[at]]
-        shape = tuple(self.sizes[axis] for axis in self.component)
-        order = [self._levels.index(axis) for axis in self.component]
-        return np.ravel_multi_index(tuple(along[order]), shape).reshape(-1) if order else np.zeros(along[0].size, int)
+        shown = np.delete(along, left_out, axis=0)[[kept.index(axis) for axis in self.component]]
+        return np.ravel_multi_index(tuple(shown), tuple(self.sizes[axis] for axis in self.component)).reshape(-1)
