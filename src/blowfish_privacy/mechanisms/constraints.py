@@ -262,33 +262,30 @@ class Correction:
     def __call__(self, values: Floats, constraints: Constraints | None = None) -> Floats:
         """Correct an estimate; ``constraints`` may state other totals of the same parts."""
         stated = self.constraints if constraints is None else constraints
-        if self.gains is not None:
-            values = values + self.gains @ (self.gains_inverse @ (stated.stated - stated.sums(values)))
+        if self._gains is not None:
+            gains, inverse = self._gains
+            values = values + gains @ (inverse @ (stated.stated - stated.sums(values)))
         return stated.nearest(values)
 
     @cached_property
-    def gains(self) -> Floats | None:
-        """C A'; None where that is too much."""
+    def _gains(self) -> tuple[Floats, Floats] | None:
+        """C A' and (A C A')^-1; None where that is too much."""
         parts = len(self.constraints.stated)
         if parts * self.constraints.cells > _MOST_SPREAD or parts > _MOST_SOLVED:
             return None
         rows = [np.eye(len(each.counts))[each.labels] for each in self.constraints.totals]
-        return self.spread(np.concatenate(rows, axis=1))
-
-    @cached_property
-    def gains_inverse(self) -> Floats:
-        """(A C A')^-1."""
-        if self.gains is None:
-            return np.zeros((0, 0))
-        between = np.stack([self.constraints.sums(column) for column in self.gains.T], axis=1)
-        return np.asarray(np.linalg.pinv((between + between.T) / 2, rcond=1e-9, hermitian=True), dtype=np.float64)
+        gains = self.spread(np.concatenate(rows, axis=1))
+        between = np.stack([self.constraints.sums(column) for column in gains.T], axis=1)
+        inverse = np.linalg.pinv((between + between.T) / 2, rcond=1e-9, hermitian=True)
+        return gains, np.asarray(inverse, dtype=np.float64)
 
     def taken_away(self) -> Floats:
         """Return columns K with K K' the part of the covariance that the totals take away."""
-        if self.gains is None:
+        if self._gains is None:
             return np.zeros((self.constraints.cells, 0))
-        powers, turned = np.linalg.eigh(self.gains_inverse)
-        return self.gains @ (turned * np.sqrt(np.maximum(powers, 0)))
+        gains, inverse = self._gains
+        powers, turned = np.linalg.eigh(inverse)
+        return gains @ (turned * np.sqrt(np.maximum(powers, 0)))
 
 
 def _joined(labels: Sequence[Integers]) -> Integers:

@@ -113,8 +113,11 @@ class Agreement:
             for axes, table in zip(self.tables, tables, strict=True)
             for part in self.parts(axes)
         }
-        depth = {axes: sum(len(self.nesting.chain(axis)) for axis in axes) for axes in found}
-        return {axes: found[axes] for axes in sorted(found, key=lambda axes: (depth[axes], axes))}
+        return {axes: found[axes] for axes in sorted(found, key=lambda axes: (self.nesting.depth(axes), axes))}
+
+    def finest(self, parts: Iterable[CoarserTable]) -> CoarserTable:
+        """Return the part that contains all others."""
+        return max(parts, key=lambda part: self.nesting.depth(part.component))
 
     def equations(self, tables: Sequence[Floats]) -> tuple[Any, Floats]:
         """Say in rows of a sparse matrix, over the cells of all tables, that they agree and keep their exact sums."""
@@ -204,7 +207,7 @@ def _made_up(tables: Sequence[Floats], agreement: Agreement, even: Sequence[Floa
         parts, lifted = {part.component: part for part in agreement.parts(axes)}, np.zeros(table.shape)
         for other, missing in zip(agreement.tables, below, strict=True):
             if missing.any():
-                common = _finest((part for part in agreement.parts(other) if part.component in parts), agreement)
+                common = agreement.finest(part for part in agreement.parts(other) if part.component in parts)
                 lifted += parts[common.component].lifted(common.sums(missing))
         added.append(lifted * (float(even[0].sum()) / everything))
     return added
@@ -215,16 +218,11 @@ def _even(tables: Sequence[Floats], agreement: Agreement) -> list[Floats]:
     spread: list[Floats] = []
     for axes, table in zip(agreement.tables, tables, strict=True):
         public = [part for part in agreement.parts(axes) if part.component in agreement.exact]
-        part = _finest(public or (part for part in agreement.parts(axes) if not part.component), agreement)
+        part = agreement.finest(public or (part for part in agreement.parts(axes) if not part.component))
         sums = part.sums(table)
         known = np.maximum(np.rint(sums) if public else sums, 0)
         spread.append(np.broadcast_to(part.lifted(known), table.shape))
     return spread
-
-
-def _finest(parts: Iterable[CoarserTable], agreement: Agreement) -> CoarserTable:
-    """Return the part that contains all others."""
-    return max(parts, key=lambda part: sum(len(agreement.nesting.chain(axis)) for axis in part.component))
 
 
 class _Nearest:

@@ -58,6 +58,10 @@ class Nesting:
             axis = self.parents[axis]
         return axis
 
+    def depth(self, axes: Axes) -> int:
+        """Count the levels on which a component lies below the table of all records."""
+        return sum(len(self.chain(axis)) for axis in axes)
+
     def levels(self, axes: Iterable[int]) -> dict[int, int]:
         """Return the level of each attribute, by its family."""
         return {self.family(axis): axis for axis in axes}
