@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import PCG64, Generator
@@ -175,6 +175,17 @@ _RELEASES = 40
 _AT_ONCE = 2**12
 
 
+class Sums(NamedTuple):
+    """What lies before all cut points, added up."""
+
+    shown: Floats
+    """The estimate."""
+    nearby: Floats
+    """The estimate, spread over what is empty."""
+    open: Floats
+    """How many values or cells a condition leaves open."""
+
+
 @dataclass(frozen=True, eq=False)
 class SimulatedIntervals(ABC):
     """What a release's own noise does to data like its estimate, and the intervals that follow.
@@ -210,9 +221,9 @@ class SimulatedIntervals(ABC):
     def _ends(self, boxes: Corners, widths: IntervalWidths) -> Floats:
         least, most = self._bounds(boxes)
         # Nothing lies outside a condition.
-        most = np.where(between(self._open, boxes) > 0, most, 0.0)
+        most = np.where(between(self._sums.open, boxes) > 0, most, 0.0)
         # Rounding may put the estimate past a bound.
-        value = np.clip(between(self._sums, boxes), least, most)
+        value = np.clip(between(self._sums.shown, boxes), least, most)
         half = widths.of(areas(boxes), between(self._errors, boxes))
         high = np.where(value < 0.5, np.maximum(value + half, self._hidden(boxes, widths.level)), value + half)
         return np.clip([value - half, high], least, most)
@@ -222,7 +233,7 @@ class SimulatedIntervals(ABC):
 
         The noise may hide as many as there are nearby on average, but no more than the unbiased estimate would show.
         """
-        nearby, deviations = np.maximum(between(self._nearby, boxes), 0), normal_width(level)
+        nearby, deviations = np.maximum(between(self._sums.nearby, boxes), 0), normal_width(level)
         return np.minimum(nearby + deviations * np.sqrt(nearby), deviations * self._unbiased(boxes))
 
     @cached_property
@@ -233,7 +244,7 @@ class SimulatedIntervals(ABC):
     def _errors(self) -> Errors:
         """The errors of simulated releases, added up before all cut points; everybody simulates the same."""
         many = max(self.fewest, min(_RELEASES, self.most_numbers // self.estimate.size))
-        errors = np.empty((many, *self._sums.shape), dtype=np.float32)
+        errors = np.empty((many, *self._sums.shown.shape), dtype=np.float32)
         source = SimulationSource(self.topic)
         with task("Simulating releases of the estimate") as progress:
             counts = self._proxy(source)
@@ -249,18 +260,8 @@ class SimulatedIntervals(ABC):
 
     @cached_property
     @abstractmethod
-    def _sums(self) -> Floats:
-        """The estimate, added up before all cut points."""
-
-    @cached_property
-    @abstractmethod
-    def _nearby(self) -> Floats:
-        """The same of the estimate spread over what is empty."""
-
-    @cached_property
-    @abstractmethod
-    def _open(self) -> Floats:
-        """How many values or cells before each cut point a condition leaves open."""
+    def _sums(self) -> Sums:
+        """What is known of the estimate at all cut points."""
 
     @abstractmethod
     def _bounds(self, boxes: Corners) -> Floats:
@@ -301,16 +302,9 @@ class RangeIntervals(SimulatedIntervals):
     most_numbers = 2**23
 
     @cached_property
-    def _sums(self) -> Floats:
-        return self.estimate
-
-    @cached_property
-    def _nearby(self) -> Floats:
-        return spread_evenly(self.estimate, self._known)
-
-    @cached_property
-    def _open(self) -> Floats:
-        return np.append(0.0, self.selected(np.arange(1.0, self.mechanism.size + 1)))
+    def _sums(self) -> Sums:
+        opened = np.append(0.0, self.selected(np.arange(1.0, self.mechanism.size + 1)))
+        return Sums(self.estimate, spread_evenly(self.estimate, self._known), opened)
 
     def _bounds(self, boxes: Corners) -> Floats:
         first, last = boxes.T
@@ -331,7 +325,7 @@ class RangeIntervals(SimulatedIntervals):
         return np.flatnonzero(known)
 
     def _proxy(self, source: BitSource) -> Integers:
-        return proxy(self.estimate, self._nearby, lambda made: np.append(0.0, self._released(made, source)))
+        return proxy(self.estimate, self._sums.nearby, lambda made: np.append(0.0, self._released(made, source)))
 
     def _error(self, counts: Integers, source: BitSource) -> Floats:
         return np.append(0.0, self._released(counts, source) - np.cumsum(counts))
@@ -367,20 +361,13 @@ class RectangleIntervals(SimulatedIntervals):
     most_numbers = 2**20
 
     @cached_property
-    def _sums(self) -> Floats:
-        return sums_of(self.estimate)
+    def _sums(self) -> Sums:
+        opened = self.selected(np.ones(self.estimate.shape))
+        return Sums(sums_of(self.estimate), sums_of(self._even), sums_of(opened))
 
     @cached_property
     def _even(self) -> Floats:
         return spread_around(self.estimate)
-
-    @cached_property
-    def _nearby(self) -> Floats:
-        return sums_of(self._even)
-
-    @cached_property
-    def _open(self) -> Floats:
-        return sums_of(self.selected(np.ones(self.estimate.shape)))
 
     def _bounds(self, boxes: Corners) -> Floats:
         return known_bounds(self._known, boxes)
