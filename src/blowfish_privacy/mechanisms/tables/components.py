@@ -40,13 +40,6 @@ class Told:
     first: int = -1
     """The number of the first table that tells it, or of the first that does so exactly."""
 
-    def add(self, number: int, precision: float) -> None:
-        """Count one more table."""
-        if not self.tables or self.precision < precision == inf:
-            self.first = number
-        self.tables += 1
-        self.precision += precision
-
 
 Estimates: TypeAlias = Callable[[Axes], Floats]
 """Returns the estimate of a component: some are held, the others are worked out each time they are asked for."""
@@ -190,7 +183,11 @@ class Components:
         found = {component: Told() for table in self.tables for component in self.nesting.parts(table)}
         for number in range(len(self.blocks)):
             for component, precision in self._tells(number, found):
-                found[component].add(number, precision)
+                told = found[component]
+                if not told.tables or told.precision < precision == inf:
+                    told.first = number
+                told.tables += 1
+                told.precision += precision
         if self.counted:
             found[()] = Told(inf, 1)
         # Along an attribute of one value there is nothing beyond what the other attributes tell.

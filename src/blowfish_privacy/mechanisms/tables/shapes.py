@@ -211,15 +211,6 @@ class TableLattice:
     along: tuple[Along, ...]
     """What an attribute of each kind does."""
 
-    @cached_property
-    def rows(self) -> dict[int, list[int]]:
-        """Say which changed sets contain attributes of each kind."""
-        found: dict[int, list[int]] = {}
-        for row, shape in enumerate(self.changed):
-            for kind in set(shape):
-                found.setdefault(kind, []).append(row)
-        return found
-
     def contrast(self, shape: Shape) -> float:
         """Return the squared norm of a record's column in a component."""
         return prod(self.along[kind].norm for kind in shape)
@@ -416,7 +407,8 @@ def _precision(lattice: TableLattice, shapes: Sequence[Measurement]) -> Matrix:
 def _loss(lattice: TableLattice, shapes: Sequence[Measurement]) -> Matrix:
     """Return the loss of each changed set, and of presence, in all measurements of each shape."""
     kinds, changed = lattice.kinds, lattice.changed
-    met = [sorted({row for kind in set(shape) for row in lattice.rows.get(kind, ())}) for shape, _ in shapes]
+    of_kind = [[row for row, shape in enumerate(changed) if kind in shape] for kind in range(len(kinds.members))]
+    met = [sorted({row for kind in set(shape) for row in of_kind[kind]}) for shape, _ in shapes]
     rows = np.repeat(np.arange(len(shapes)), [len(several) for several in met])
     columns = np.array([row for several in met for row in several], np.int64)
     numbers = kinds.within([signs for _, signs in shapes], [shape for shape, _ in shapes])
