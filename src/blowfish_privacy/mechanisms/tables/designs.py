@@ -355,6 +355,8 @@ def _best(case: _Case) -> Mapping[int, float]:
     )
     if not costs.size or not costs.any(axis=0).all():
         return {}
+    # The group and the component of each share and how precisely it tells that, if all weights are 1; for each two
+    # shares that are in one table, that table, the two, and the variance that they have in common.
     group = np.array([noisy.index(number) for number, _ in shares])
     known = {component: at for at, component in enumerate(dict.fromkeys(component for _, component in shares))}
     of = np.array([known[component] for _, component in shares])
