@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from blowfish_privacy.domain import Domain, Integer
-from blowfish_privacy.engines.sources.frames import ArrayEngine, Column
+from blowfish_privacy.engines.engine import ArrayEngine
 from blowfish_privacy.errors import DataError, PolicyError, QueryError, brief
 from blowfish_privacy.mechanisms.clusters.centres import nearest_centre
 from blowfish_privacy.policies import Policy
@@ -130,7 +130,7 @@ def _table(estimator: KMeansEstimator, given: Any) -> Floats:
     return cast(Floats, checked)
 
 
-def _columns(estimator: KMeansEstimator, given: Any, domain: Domain) -> dict[str, Column]:
+def _columns(estimator: KMeansEstimator, given: Any, domain: Domain) -> dict[str, Callable[[], npt.NDArray[Any]]]:
     """Hand over the columns of X when they are read, after the charge: until then no value decides over anything."""
     table = cache(lambda: _table(estimator, given))
     return {name: partial(_column, domain, name, axis, table) for axis, name in enumerate(domain.names)}

@@ -22,8 +22,7 @@ from blowfish_privacy.aggregates.aggregates import maximal
 from blowfish_privacy.domain import Binned, Categorical, Domain, Hierarchy, Integer
 from blowfish_privacy.engines import Counts, check_countable, open_engine
 from blowfish_privacy.engines import engine as progress
-from blowfish_privacy.engines.engine import ColumnType
-from blowfish_privacy.engines.sources.frames import ArrayEngine
+from blowfish_privacy.engines.engine import ArrayEngine, ColumnType
 from blowfish_privacy.engines.sql import cells
 from blowfish_privacy.engines.sql import counts as record_scan
 from blowfish_privacy.engines.sql.cells import Layout

@@ -18,8 +18,7 @@ from sqlglot import exp
 from blowfish_privacy.aggregates import Assignment, Axis, Decay, Lattice, Run
 from blowfish_privacy.domain import Binned, Domain, Integer
 from blowfish_privacy.engines import Counts, open_engine
-from blowfish_privacy.engines.engine import ColumnType
-from blowfish_privacy.engines.sources.frames import ArrayEngine
+from blowfish_privacy.engines.engine import ArrayEngine, ColumnType
 from blowfish_privacy.engines.sql.expressions import POSTGRES
 from blowfish_privacy.engines.sql.sums import assignment_query
 from blowfish_privacy.errors import DataError, QueryError

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from threading import Event, Thread
 from time import monotonic
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, TableAggregates
+from blowfish_privacy.aggregates import (
+    Aggregates,
+    Assignment,
+    AttributeSets,
+    Lattice,
+    RecordAggregates,
+    TableAggregates,
+)
+from blowfish_privacy.aggregates.aggregates import involved
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Domain, Numeric
+from blowfish_privacy.engines.sql.cells import check_countable
 from blowfish_privacy.errors import DataError
+from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.postgresql import NamedByFile, is_address, named_servers, refuse_unconfirmed
 from blowfish_privacy.support.progress import Report
 
@@ -80,21 +91,6 @@ class DataCheck:
         return all(column.fits for column in self.columns)
 
 
-_LONGEST, _MOST_NAMES = 100, 1_000
-"""Comparing takes time that grows with the lengths of the names and with their number."""
-
-
-def near_columns(name: str, names: Sequence[str]) -> list[str]:
-    """Name up to three columns that may be meant by a name which no column has."""
-    from difflib import get_close_matches
-
-    folded = {each[:_LONGEST].casefold(): each for each in names[:_MOST_NAMES]}
-    wanted = name[:_LONGEST].casefold()
-    close = get_close_matches(wanted, folded, n=3, cutoff=0.6)
-    parts = [each for each in folded if len(wanted) > 2 and wanted in each and each not in close]
-    return [folded[each] for each in [*close, *parts][:3]]
-
-
 # How far a scan is.
 
 Progress: TypeAlias = Report
@@ -151,7 +147,67 @@ def watched(percentage: Callable[[], float | None], progress: Progress | None) -
         watcher.join()
 
 
-# A histogram that the caller already has, in place of a table.
+@runtime_checkable
+class Engine(Protocol):
+    """Exact whole-number aggregates of a table. An engine knows nothing of privacy, and only counts leave it.
+
+    One whose data have no names of their own also says ``positional = True``: then the order of the domain counts.
+    """
+
+    reads: int
+    """How many queries have touched the data."""
+
+    def counts(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> list[Integers]:
+        """Count the rows of every cell of several sets of attributes in one scan.
+
+        There is one table for each set, in the shape of ``domain.project(names)``; that of the empty set is the
+        number of rows. ``domain`` is the whole declared domain. The same scan checks every row's value of every named
+        attribute: one that is missing or not declared is treated as the declaration says, and where that is
+        an error, :class:`DataError` names the column and the kind of problem, never a value or a number of
+        rows. ``progress`` is called with the finished share of a scan that takes over two seconds.
+        """
+        return [*self.tables(domain, sets, progress=progress)]
+
+    def tables(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> Iterator[Integers]:
+        """Count the same, one table after the other in the order of the sets, in bounded memory.
+
+        Sets are checked at once; the data are read when the first table is asked for, at the latest.
+        """
+        ...
+
+    def lattice_sums(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> Integers:
+        """Add up what the rows give each node of a lattice over some attributes, in the shape of the lattice.
+
+        Rows are checked as for :meth:`counts`. The caller has made sure that rows times ``lattice.unit`` fit 64 bits.
+        """
+        ...
+
+    def assignments(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> Integers:
+        """Return for each centre the number of its rows and the sums of their clipped offsets, one row each."""
+        ...
+
+    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
+        """Check, without reading a row, that the data can be asked about some attributes: columns and types."""
+        ...
+
+    def rows(self) -> int:
+        """Count the rows."""
+        ...
+
+    def check(self, domain: Domain) -> DataCheck:
+        """Report how the data fit a domain: for the data's custodian only."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and memory; the engine is not used afterwards."""
+        ...
+
+
+# What the caller already has in memory: a histogram, or arrays, counted without any database.
 
 _LARGEST = 2**63 - 1
 
@@ -180,7 +236,9 @@ class Counts:
             )
         if given.size and given.min() < 0:
             raise DataError("counts must not be negative.")
-        if _total(given) > _LARGEST:
+        # High and low halves add up apart, without overflow.
+        high, low = np.divmod(given.astype(np.uint64, copy=False), np.uint64(2**32))
+        if (int(high.sum(dtype=np.uint64)) << 32) + int(low.sum(dtype=np.uint64)) > _LARGEST:
             raise DataError("the counts add up to more than 64 bits can hold.")
         # A copy: what is checked here must still hold when it is read.
         kept = given.astype(np.int64, copy=True)
@@ -191,61 +249,56 @@ class Counts:
         return f"Counts of shape {self.values.shape}"
 
     @property
-    def values(self) -> npt.NDArray[np.int64]:
+    def values(self) -> Integers:
         """The checked counts, read-only."""
         return np.asarray(self.array, dtype=np.int64)
 
 
-class MemoryEngine:
-    """Counts cells by summing the axes that are not asked for."""
+class _HeldEngine(Engine):
+    """Asks what is in memory."""
 
     positional: ClassVar[bool] = True
-    """Its axes have no names of their own: the order of the domain says which is which."""
+    """Its parts have no names of their own: the order of the domain says which is which."""
+
+    reads = 0
+
+    def lattice_sums(
+        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
+    ) -> Integers:
+        return self._projected(domain, names).lattice_sums(lattice)
+
+    def assignments(
+        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
+    ) -> Integers:
+        return self._projected(domain, names).assignments(assignment)
+
+    @abstractmethod
+    def _projected(self, domain: Domain, names: Iterable[str]) -> Aggregates:
+        """Read some attributes."""
+
+
+class MemoryEngine(_HeldEngine):
+    """Counts cells by summing the axes that are not asked for."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts.values
-        self.reads = 0
 
-    def counts(
-        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
-    ) -> list[npt.NDArray[np.int64]]:
-        """Sum the histogram down to each set of attributes, in the order named."""
-        return [*self.tables(domain, sets, progress=progress)]
-
-    def tables(
-        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
-    ) -> Iterator[npt.NDArray[np.int64]]:
-        """Sum the histogram down to one set of attributes after the other."""
+    def tables(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> Iterator[Integers]:
         self._check_shape(domain)
         # The total fits 64 bits, so every partial sum does.
         tables = TableAggregates(domain, self._counts).tables(sets)
         self.reads += 1
         return reported(tables, len(sets), progress)
 
-    def lattice_sums(
-        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Add up what the records give the nodes of a lattice, one axis after the other."""
-        return self._projected(domain, names).lattice_sums(lattice)
-
-    def assignments(
-        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Assign the filled cells to their nearest centres."""
-        return self._projected(domain, names).assignments(assignment)
-
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check that the histogram has the shape of the domain."""
         _ = domain.project(names)
         self._check_shape(domain)
 
     def rows(self) -> int:
-        """Return the sum of all counts."""
         self.reads += 1
         return int(self._counts.sum(dtype=np.int64))
 
     def check(self, domain: Domain) -> DataCheck:
-        """Report that a histogram of the right shape has nothing missing and nothing outside."""
         self._check_shape(domain)
         fitting = [ColumnCheck(name, present=True, type_fits=True, missing=0, outside=0) for name in domain.names]
         return DataCheck(self.rows(), tuple(fitting))
@@ -253,7 +306,7 @@ class MemoryEngine:
     def close(self) -> None:
         """Do nothing: nothing is held."""
 
-    def _projected(self, domain: Domain, names: Iterable[str]) -> TableAggregates:
+    def _projected(self, domain: Domain, names: Iterable[str]) -> Aggregates:
         chosen = domain.project(names)
         return TableAggregates(chosen, *self.counts(domain, [chosen.names]))
 
@@ -265,79 +318,66 @@ class MemoryEngine:
             )
 
 
-def _total(array: npt.NDArray[np.signedinteger | np.unsignedinteger]) -> int:
-    """Add non-negative numbers without overflow: high and low halves apart."""
-    wide = array.astype(np.uint64, copy=False)
-    high, low = wide >> np.uint64(32), wide & np.uint64(2**32 - 1)
-    return (int(high.sum(dtype=np.uint64)) << 32) + int(low.sum(dtype=np.uint64))
+class ArrayEngine(_HeldEngine):
+    """Counts columns given as numpy arrays; a column is numbered once, when it is first asked for.
+
+    Each is handed over when it is read, and not before: what its values are is nobody's business until then.
+    """
+
+    def __init__(self, columns: Mapping[str, Callable[[], npt.NDArray[Any]]], rows: int) -> None:
+        self._columns = dict(columns)
+        self._rows = rows
+        self._positions: dict[tuple[str, object], Integers] = {}
+
+    def tables(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> Iterator[Integers]:
+        wanted = check_countable(domain, sets)
+        named = involved(domain, wanted)
+        if not named:
+            self.reads += 1
+            return (np.array(self._rows, dtype=np.int64) for _ in wanted)
+        return reported(self._projected(domain, named).tables(wanted), len(wanted), progress)
+
+    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
+        for column in map(domain.column, names):
+            if column not in self._columns:
+                raise DataError(f"the data have no column {column!r}.")
+
+    def rows(self) -> int:
+        return self._rows
+
+    def check(self, domain: Domain) -> DataCheck:
+        columns: list[ColumnCheck] = []
+        for name in domain.names:
+            try:
+                self._projected(domain, [name])
+                columns.append(ColumnCheck(name, present=True, type_fits=True))
+            except DataError:
+                columns.append(ColumnCheck(name, present=name in self._columns, type_fits=False))
+        return DataCheck(self._rows, tuple(columns))
+
+    def close(self) -> None:
+        self._columns.clear()
+        self._positions.clear()
+
+    def _projected(self, domain: Domain, names: Iterable[str]) -> Aggregates:
+        chosen = domain.project(names)
+        self.prepare(chosen, chosen.names)
+        self.reads += 1
+        return RecordAggregates(chosen, [self._encoded(chosen, name) for name in chosen.names])
+
+    def _encoded(self, domain: Domain, name: str) -> Integers:
+        key = (name, domain[name])
+        if key not in self._positions:
+            column = self._columns[domain.column(name)]()
+            try:
+                self._positions[key] = domain[name].encode(column)
+            except DataError as error:
+                raise error.within(name) from None
+        return self._positions[key]
 
 
 SPARK = "spark"
 """What an address for Spark begins with."""
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """Exact whole-number aggregates of a table. An engine knows nothing of privacy, and only counts leave it.
-
-    One whose data have no names of their own also says ``positional = True``: then the order of the domain counts.
-    """
-
-    reads: int
-    """How many queries have touched the data."""
-
-    def counts(
-        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
-    ) -> list[npt.NDArray[np.int64]]:
-        """Count the rows of every cell of several sets of attributes in one scan.
-
-        There is one table for each set, in the shape of ``domain.project(names)``; that of the empty set is the
-        number of rows. ``domain`` is the whole declared domain. The same scan checks every row's value of every named
-        attribute: one that is missing or not declared is treated as the declaration says, and where that is
-        an error, :class:`DataError` names the column and the kind of problem, never a value or a number of
-        rows. ``progress`` is called with the finished share of a scan that takes over two seconds.
-        """
-        ...
-
-    def tables(
-        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
-    ) -> Iterator[npt.NDArray[np.int64]]:
-        """Count the same, one table after the other in the order of the sets, in bounded memory.
-
-        Sets are checked at once; the data are read when the first table is asked for, at the latest.
-        """
-        ...
-
-    def lattice_sums(
-        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Add up what the rows give each node of a lattice over some attributes, in the shape of the lattice.
-
-        Rows are checked as for :meth:`counts`. The caller has made sure that rows times ``lattice.unit`` fit 64 bits.
-        """
-        ...
-
-    def assignments(
-        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Return for each centre the number of its rows and the sums of their clipped offsets, one row each."""
-        ...
-
-    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check, without reading a row, that the data can be asked about some attributes: columns and types."""
-        ...
-
-    def rows(self) -> int:
-        """Count the rows."""
-        ...
-
-    def check(self, domain: Domain) -> DataCheck:
-        """Report how the data fit a domain: for the data's custodian only."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files and memory; the engine is not used afterwards."""
-        ...
 
 
 def located(data: str, folder: str | os.PathLike[str]) -> str:
@@ -454,18 +494,13 @@ def describe(data: object) -> list[Column]:
         columns = [Column(name, kind) for name, kind in listed()]
     finally:
         engine.close()
-    if any(column.kind == "unparsed" for column in columns):
-        _check_header([column.name for column in columns])
+    names = [column.name for column in columns if column.kind == "unparsed"]
+    if len({*names}) < len(names) or any(not name.strip() or _NUMBER_OR_DATE.fullmatch(name) for name in names):
+        raise DataError(
+            "the first line of the file does not look like names of columns.",
+            hint="it must name every column, each differently and not by a number: add such a line.",
+        )
     return columns
-
-
-def _check_header(names: Sequence[str]) -> None:
-    if all(name.strip() and not _NUMBER_OR_DATE.fullmatch(name) for name in names) and len({*names}) == len(names):
-        return
-    raise DataError(
-        "the first line of the file does not look like names of columns.",
-        hint="it must name every column, each differently and not by a number: add such a line.",
-    )
 
 
 # The type of a column, reduced to what counting needs to know.
@@ -503,6 +538,11 @@ class ColumnType:
     def integer(cls, low: int, high: int) -> ColumnType:
         """Whole numbers of one width."""
         return cls("integer", low=Fraction(low), high=Fraction(high))
+
+    @classmethod
+    def signed(cls, bits: int) -> ColumnType:
+        """Whole numbers of so many bits, one of them for the sign."""
+        return cls.integer(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
     @classmethod
     def decimal(cls, digits: int, scale: int) -> ColumnType:

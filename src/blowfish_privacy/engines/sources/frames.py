@@ -7,30 +7,25 @@ Each table is handed over as Arrow, and only the columns asked for.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
-from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice, RecordAggregates
-from blowfish_privacy.aggregates.aggregates import involved
-from blowfish_privacy.domain import Domain
-from blowfish_privacy.engines.engine import ColumnCheck, ColumnType, DataCheck, Progress, reported
+from blowfish_privacy.engines.engine import ColumnType
 from blowfish_privacy.engines.sources.sources import (
     DIALECT,
     Choice,
+    DuckDBSource,
     InMemoryDuckDB,
     Opened,
     Source,
     column_type,
     numbered,
 )
-from blowfish_privacy.engines.sql.cells import check_countable
 from blowfish_privacy.engines.sql.rows import SOURCE
-from blowfish_privacy.errors import DataError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -59,19 +54,13 @@ class RelationSource(Source):
         picked = _put(self._relation, numbered(given, len(names), choose(names)))
         return Opened([column_type(each) for each in picked.types], lambda query: _put(picked, query))
 
-    def percentage(self) -> None:
-        """Return None: the connection is the caller's."""
 
-    def close(self) -> None:
-        """Do nothing: the connection is the caller's."""
-
-
-class FrameSource(Source):
+class FrameSource(DuckDBSource):
     """A table in memory."""
 
     def __init__(self, data: Any, memory_limit: str | None) -> None:
+        super().__init__(InMemoryDuckDB(memory_limit=memory_limit))
         self._data = data
-        self._database = InMemoryDuckDB(memory_limit=memory_limit)
 
     @abstractmethod
     def names(self) -> Sequence[object]:
@@ -96,15 +85,9 @@ class FrameSource(Source):
         indexes = choose(self.names())
         names = [f"c{rank}" for rank in range(len(indexes))]
         table = pyarrow.Table.from_arrays(self.columns(indexes), names=names)
-        self._database.connection.register(SOURCE, table)
-        handed = self._database.bind(exp.select(exp.Star()).from_(exp.table_(SOURCE, quoted=True)))
-        return Opened([column_type(each) for each in handed.types], self._database.run)
-
-    def percentage(self) -> float:
-        return self._database.connection.query_progress()
-
-    def close(self) -> None:
-        self._database.close()
+        self.database.connection.register(SOURCE, table)
+        handed = self.database.bind(exp.select(exp.Star()).from_(exp.table_(SOURCE, quoted=True)))
+        return Opened([column_type(each) for each in handed.types], self.database.run)
 
 
 class ArrowSource(FrameSource):
@@ -143,9 +126,7 @@ class PandasSource(FrameSource):
         """
         import pyarrow
 
-        def convert(column: Any) -> Any:
-            return pyarrow.array(column, from_pandas=True)
-
+        convert = partial(pyarrow.array, from_pandas=True)
         return [_typed(convert, self._data.iloc[:, index]) for index in indexes]
 
     def rows(self) -> int:
@@ -205,94 +186,3 @@ _OPENERS: dict[tuple[str, str], Callable[[Any, str | None], Source]] = {
     ("pyarrow", "Table"): ArrowSource,
     ("pyarrow", "RecordBatch"): ArrowSource,
 }
-
-
-# Arrays in memory, one for each attribute, counted without any database.
-
-
-Column: TypeAlias = Callable[[], npt.NDArray[Any]]
-
-"""Hands over a column when it is read, and not before: what its values are is nobody's business until then."""
-
-
-class ArrayEngine:
-    """Counts columns given as numpy arrays; a column is numbered once, when it is first asked for."""
-
-    positional: ClassVar[bool] = True
-    """Its columns have no names of their own: the order of the domain says which is which."""
-
-    def __init__(self, columns: Mapping[str, Column], rows: int) -> None:
-        self._columns = dict(columns)
-        self._rows = rows
-        self._positions: dict[tuple[str, object], npt.NDArray[np.int64]] = {}
-        self.reads = 0
-
-    def counts(
-        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
-    ) -> list[npt.NDArray[np.int64]]:
-        """Count the rows of every cell of several sets of attributes."""
-        return [*self.tables(domain, sets, progress=progress)]
-
-    def tables(
-        self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None
-    ) -> Iterator[npt.NDArray[np.int64]]:
-        """Count the rows of one set of attributes after the other."""
-        wanted = check_countable(domain, sets)
-        named = involved(domain, wanted)
-        if not named:
-            self.reads += 1
-            return (np.array(self._rows, dtype=np.int64) for _ in wanted)
-        return reported(self._read(domain.project(named)).tables(wanted), len(wanted), progress)
-
-    def lattice_sums(
-        self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Add up what the rows give the nodes of a lattice."""
-        return self._read(domain.project(names)).lattice_sums(lattice)
-
-    def assignments(
-        self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Assign the rows to their nearest centres."""
-        return self._read(domain.project(names)).assignments(assignment)
-
-    def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check that the columns are there."""
-        for column in map(domain.column, names):
-            if column not in self._columns:
-                raise DataError(f"the data have no column {column!r}.")
-
-    def rows(self) -> int:
-        """Return the number of rows."""
-        return self._rows
-
-    def check(self, domain: Domain) -> DataCheck:
-        """Report, for the custodian, whether the columns fit a domain."""
-        columns: list[ColumnCheck] = []
-        for name in domain.names:
-            try:
-                self._read(domain.project([name]))
-                columns.append(ColumnCheck(name, present=True, type_fits=True))
-            except DataError:
-                columns.append(ColumnCheck(name, present=name in self._columns, type_fits=False))
-        return DataCheck(self._rows, tuple(columns))
-
-    def close(self) -> None:
-        """Let go of the arrays."""
-        self._columns.clear()
-        self._positions.clear()
-
-    def _read(self, domain: Domain) -> RecordAggregates:
-        self.prepare(domain, domain.names)
-        self.reads += 1
-        return RecordAggregates(domain, [self._encoded(domain, name) for name in domain.names])
-
-    def _encoded(self, domain: Domain, name: str) -> npt.NDArray[np.int64]:
-        key = (name, domain[name])
-        if key not in self._positions:
-            column = self._columns[domain.column(name)]()
-            try:
-                self._positions[key] = domain[name].encode(column)
-            except DataError as error:
-                raise error.within(name) from None
-        return self._positions[key]

@@ -36,9 +36,9 @@ _PACKED = 18
 
 _TYPES = {
     16: ColumnType("boolean"),
-    20: ColumnType.integer(-(2**63), 2**63 - 1),
-    21: ColumnType.integer(-(2**15), 2**15 - 1),
-    23: ColumnType.integer(-(2**31), 2**31 - 1),
+    20: ColumnType.signed(64),
+    21: ColumnType.signed(16),
+    23: ColumnType.signed(32),
     19: ColumnType("text"),
     25: ColumnType("text"),
     700: ColumnType("float"),
@@ -94,9 +94,6 @@ class PostgresSource(Source):
 
         return Opened([columns[index].type for index in indexes], ask, POSTGRES)
 
-    def percentage(self) -> None:
-        """Return None: the server does not report how far a query is."""
-
     def rest(self) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
@@ -107,9 +104,6 @@ class PostgresSource(Source):
                 connection.cancel_safe(timeout=5.0)
         with suppress(psycopg.Error, OSError):
             connection.close()
-
-    def close(self) -> None:
-        self.rest()
 
     def _begin(self) -> Connection[Any]:
         self.rest()
@@ -220,7 +214,15 @@ def _refuse_namesakes(connection: Connection[Any]) -> None:
 
 
 def _describe(connection: Connection[Any], text: bytes) -> list[_PostgresColumn]:
-    listed = _columns(connection, text)
+    """Let the server parse one statement, and say the names and types of its columns; no row is read."""
+    psycopg = driver(DataError)
+    # The first statement begins the transaction.
+    connection.execute("SELECT 1")
+    prepared = connection.pgconn.prepare(b"", text)
+    if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
+        raise psycopg.errors.error_from_result(prepared)
+    described = connection.execute(b"SELECT * FROM (\n" + text + b"\n) AS described LIMIT 0").description
+    listed = [(column.name, column.type_code) for column in described or ()]
     unknown = [oid for _, oid in listed if oid not in _TYPES]
     listed_enums = connection.execute(
         "SELECT oid::bigint FROM pg_catalog.pg_type WHERE typtype = 'e' AND oid = ANY(%s::bigint[]::oid[])", (unknown,)
@@ -231,15 +233,3 @@ def _describe(connection: Connection[Any], text: bytes) -> list[_PostgresColumn]
         _PostgresColumn(name, types.get(oid, ColumnType("other")), oid in enums or oid in _SPELT_OUT)
         for name, oid in listed
     ]
-
-
-def _columns(connection: Connection[Any], text: bytes) -> Sequence[tuple[str, int]]:
-    """Let the server parse one statement, and say the names and types of its columns; no row is read."""
-    psycopg = driver(DataError)
-    # The first statement begins the transaction.
-    connection.execute("SELECT 1")
-    prepared = connection.pgconn.prepare(b"", text)
-    if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
-        raise psycopg.errors.error_from_result(prepared)
-    described = connection.execute(b"SELECT * FROM (\n" + text + b"\n) AS described LIMIT 0").description
-    return [(column.name, column.type_code) for column in described or ()]

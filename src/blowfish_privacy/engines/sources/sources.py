@@ -210,7 +210,8 @@ def shielded(action: Callable[[], Result], what: str) -> Result:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ not in _HINTS:
             raise
-        interrupted = _was_interrupted(error)
+        # DuckDB reports Ctrl-C as an error of the query.
+        interrupted = isinstance(error, RuntimeError) and "interrupted" in str(error).casefold()
         failure = _failure(error, what)
     raise KeyboardInterrupt if interrupted else failure
 
@@ -222,17 +223,9 @@ def _failure(error: BaseException, what: str) -> DataError:
 
         said, hint = error_in_words(error)
         return DataError(f"{what} could not be read: {said} ({kind}).", hint=hint)
-    return DataError(f"{what} could not be read ({kind}).", hint=_hint(error))
-
-
-def _hint(error: BaseException) -> str:
     names = (kind.__name__ for kind in type(error).__mro__)
-    return next((_HINTS[name] for name in names if name in _HINTS), _HINT)
-
-
-def _was_interrupted(error: BaseException) -> bool:
-    # DuckDB reports Ctrl-C as an error of the query.
-    return isinstance(error, RuntimeError) and "interrupted" in str(error).casefold()
+    hint = next((_HINTS[name] for name in names if name in _HINTS), _HINT)
+    return DataError(f"{what} could not be read ({kind}).", hint=hint)
 
 
 _SIGNED = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
@@ -294,16 +287,29 @@ class Source(ABC):
         counted = exp.select(exp.Count(this=exp.Star())).from_(exp.table_(SOURCE, quoted=True))
         return int(self.open(lambda names: [0]).ask(counted).fetchall()[0][0])
 
-    @abstractmethod
     def percentage(self) -> float | None:
         """Return how much of the running query is done; -1 when not known yet, None when it never will be."""
+        return None
 
     def rest(self) -> None:  # noqa: B027  # most sources hold nothing between questions
         """Let go of what one question needed, such as a connection; called after each."""
 
-    @abstractmethod
     def close(self) -> None:
         """Let go of files and memory."""
+        self.rest()
+
+
+class DuckDBSource(Source):
+    """A table that our in-memory DuckDB reads."""
+
+    def __init__(self, database: InMemoryDuckDB) -> None:
+        self.database = database
+
+    def percentage(self) -> float:
+        return self.database.connection.query_progress()
+
+    def close(self) -> None:
+        self.database.close()
 
 
 @dataclass(frozen=True)
@@ -314,11 +320,8 @@ class Listing:
     table: exp.Table
 
 
-class StoredSource(Source):
+class StoredSource(DuckDBSource):
     """A table that our in-memory DuckDB reads from files."""
-
-    def __init__(self, database: InMemoryDuckDB) -> None:
-        self.database = database
 
     @abstractmethod
     def listing(self) -> Listing:
@@ -337,12 +340,6 @@ class StoredSource(Source):
             return self.database.run(query.with_(exp.to_identifier(SOURCE, quoted=True), as_=chosen, copy=False))
 
         return Opened(self.column_types(chosen), ask)
-
-    def percentage(self) -> float:
-        return self.database.connection.query_progress()
-
-    def close(self) -> None:
-        self.database.close()
 
 
 def check_width(columns: int) -> None:
@@ -367,7 +364,7 @@ def column_type(given: Any) -> ColumnType:
     """Translate a type of DuckDB."""
     name = str(given.id)
     if name in _SIGNED:
-        return ColumnType.integer(-(2 ** (_SIGNED[name] - 1)), 2 ** (_SIGNED[name] - 1) - 1)
+        return ColumnType.signed(_SIGNED[name])
     if name in _UNSIGNED:
         return ColumnType.integer(0, 2 ** _UNSIGNED[name] - 1)
     if name == "decimal":

@@ -11,10 +11,12 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property, partial
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from blowfish_privacy.engines.engine import ColumnType
-from blowfish_privacy.engines.sources.sources import Choice, Opened, Source, interruptible
+from blowfish_privacy.engines.sources.sources import Answer, Choice, Opened, Source, interruptible
 from blowfish_privacy.engines.sql.expressions import SPARK
 from blowfish_privacy.engines.sql.rows import SOURCE
 from blowfish_privacy.errors import DataError
@@ -55,7 +57,6 @@ _KINDS: Mapping[str, Any] = {
     "timestamp_ntz": "timestamp",
     "void": "null",
 }
-_PATTERN = "{}[]*?\\"
 _TALKATIVE = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -70,111 +71,6 @@ def open_spark(address: str) -> SparkSource:
     if not address:
         raise DataError("a Spark address must name a path or a table.", hint="spark:PATH or spark:?table=NAME.")
     return SparkSource(lambda: _read(address), "Parquet")
-
-
-class SparkSource(Source):
-    """Rows that Spark reads; ``frame`` is called at each question, so that new files are seen."""
-
-    def __init__(self, frame: Callable[[], Any], label: str) -> None:
-        self._frame, self.label = frame, label
-        self._cleanup: list[Callable[[], Any]] = []
-        self._group = f"blowfish-{uuid4().hex}"
-        self._furthest = 0.0
-        self._context: Any = None
-
-    def open(self, choose: Choice) -> Opened:
-        # Not in this thread: Spark's own handling of Ctrl-C would run into the call that it interrupts.
-        return interruptible(lambda: self._open(choose), self._stop)
-
-    def _open(self, choose: Choice) -> Opened:
-        with _hushed():
-            return self._chosen(self._frame(), choose)
-
-    def _chosen(self, frame: Any, choose: Choice) -> Opened:
-        session = frame.sparkSession
-        _check(session)
-        fields = frame.schema.fields
-        indexes = choose([field.name for field in fields])
-        numbered = frame.toDF(*(f"a{index}" for index in range(len(fields))))
-        view = f"blowfish_{uuid4().hex}"
-        numbered.selectExpr(*(f"a{index} AS c{rank}" for rank, index in enumerate(indexes))).createTempView(view)
-        self._cleanup.append(partial(session.catalog.dropTempView, view))
-        everything = exp.select(exp.Star()).from_(exp.to_identifier(view, quoted=True))
-
-        def ask(query: exp.Select) -> _SparkAnswer:
-            text = query.with_(exp.to_identifier(SOURCE, quoted=True), as_=everything, copy=False).sql(SPARK.name)
-            # Spark would put its settings, or the environment's, in place of ${...}, inside quotes too.
-            safe = text.replace("${", "\\u0024{")
-            return _SparkAnswer(lambda: interruptible(lambda: self._run(session, safe), self._stop))
-
-        return Opened([column_type(fields[index].dataType) for index in indexes], ask, SPARK)
-
-    def percentage(self) -> float | None:
-        context = self._context
-        if context is None:
-            return None
-        tracker = context.statusTracker()
-        stages = [
-            tracker.getStageInfo(stage)
-            for job in tracker.getJobIdsForGroup(self._group)
-            for stage in getattr(tracker.getJobInfo(job), "stageIds", ())
-        ]
-        tasks = sum(stage.numTasks for stage in stages if stage is not None)
-        done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-        # Stages appear as those before them end: the share must not seem to shrink.
-        self._furthest = max(self._furthest, 100 * done / tasks if tasks else -1.0)
-        return self._furthest
-
-    def rest(self) -> None:
-        while self._cleanup:
-            # The cluster may be gone, which is what the question itself has reported.
-            with suppress(Exception), _hushed():
-                self._cleanup.pop()()
-
-    def close(self) -> None:
-        self.rest()
-
-    def _run(self, session: Any, text: str) -> Any:
-        with _hushed(), self._watched(session):
-            return session.sql(text).toArrow()
-
-    @contextmanager
-    def _watched(self, session: Any) -> Generator[None]:
-        """Name the tasks of a query, so that they can be counted and stopped."""
-        self._furthest = 0.0
-        with suppress(Exception):
-            # A remote session has no context: then nothing is known of its tasks.
-            self._context = session.sparkContext
-            self._context.setJobGroup(self._group, "blowfish-privacy counts cells", interruptOnCancel=True)
-        try:
-            yield
-        finally:
-            with suppress(Exception):
-                self._context.setLocalProperty("spark.jobGroup.id", None)
-            self._context = None
-
-    def _stop(self) -> None:
-        with suppress(Exception), _hushed():
-            self._context.cancelJobGroup(self._group)
-
-
-class _SparkAnswer:
-    """A query of Spark, run when its rows are first fetched."""
-
-    def __init__(self, run: Callable[[], Any]) -> None:
-        self._run = run
-
-    @cached_property
-    def _table(self) -> Any:
-        return self._run()
-
-    def fetchnumpy(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Run the query and return its columns."""
-        return {name: np.asarray(self._table.column(name)) for name in self._table.column_names}
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """Run the query and return its rows."""
-        return list(zip(*(column.to_pylist() for column in self._table.columns), strict=True))
 
 
 @contextmanager
@@ -201,11 +97,105 @@ def _is_not_of_spark(record: logging.LogRecord) -> bool:
     return "py4j" not in record.pathname
 
 
+class SparkSource(Source):
+    """Rows that Spark reads; ``frame`` is called at each question, so that new files are seen."""
+
+    def __init__(self, frame: Callable[[], Any], label: str) -> None:
+        self._frame, self.label = frame, label
+        self._cleanup: list[Callable[[], Any]] = []
+        self._group = f"blowfish-{uuid4().hex}"
+        self._furthest = 0.0
+        self._context: Any = None
+
+    def open(self, choose: Choice) -> Opened:
+        # Not in this thread: Spark's own handling of Ctrl-C would run into the call that it interrupts.
+        return interruptible(lambda: self._open(choose), self._stop)
+
+    @_hushed()
+    def _open(self, choose: Choice) -> Opened:
+        frame = self._frame()
+        session = frame.sparkSession
+        for name, needed in _REQUIRED.items():
+            if str(session.conf.get(name)).lower() != needed:
+                raise DataError(
+                    f"Spark's setting {name} must be {needed}.", hint=f'spark.conf.set("{name}", "{needed}") first.'
+                )
+        fields = frame.schema.fields
+        indexes = choose([field.name for field in fields])
+        numbered = frame.toDF(*(f"a{index}" for index in range(len(fields))))
+        view = f"blowfish_{uuid4().hex}"
+        numbered.selectExpr(*(f"a{index} AS c{rank}" for rank, index in enumerate(indexes))).createTempView(view)
+        self._cleanup.append(partial(session.catalog.dropTempView, view))
+        everything = exp.select(exp.Star()).from_(exp.to_identifier(view, quoted=True))
+
+        def ask(query: exp.Select) -> _SparkAnswer:
+            text = query.with_(exp.to_identifier(SOURCE, quoted=True), as_=everything, copy=False).sql(SPARK.name)
+            # Spark would put its settings, or the environment's, in place of ${...}, inside quotes too.
+            safe = text.replace("${", "\\u0024{")
+            return _SparkAnswer(interruptible(lambda: self._run(session, safe), self._stop))
+
+        return Opened([column_type(fields[index].dataType) for index in indexes], ask, SPARK)
+
+    def percentage(self) -> float | None:
+        context = self._context
+        if context is None:
+            return None
+        tracker = context.statusTracker()
+        stages = [
+            tracker.getStageInfo(stage)
+            for job in tracker.getJobIdsForGroup(self._group)
+            for stage in getattr(tracker.getJobInfo(job), "stageIds", ())
+        ]
+        tasks = sum(stage.numTasks for stage in stages if stage is not None)
+        done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+        # Stages appear as those before them end: the share must not seem to shrink.
+        self._furthest = max(self._furthest, 100 * done / tasks if tasks else -1.0)
+        return self._furthest
+
+    def rest(self) -> None:
+        while self._cleanup:
+            # The cluster may be gone, which is what the question itself has reported.
+            with suppress(Exception), _hushed():
+                self._cleanup.pop()()
+
+    @_hushed()
+    def _run(self, session: Any, text: str) -> Any:
+        """Run a query, whose tasks get a name, so that they can be counted and stopped."""
+        self._furthest = 0.0
+        with suppress(Exception):
+            # A remote session has no context: then nothing is known of its tasks.
+            self._context = session.sparkContext
+            self._context.setJobGroup(self._group, "blowfish-privacy counts cells", interruptOnCancel=True)
+        try:
+            return session.sql(text).toArrow()
+        finally:
+            with suppress(Exception):
+                self._context.setLocalProperty("spark.jobGroup.id", None)
+            self._context = None
+
+    def _stop(self) -> None:
+        with suppress(Exception), _hushed():
+            self._context.cancelJobGroup(self._group)
+
+
+@dataclass(frozen=True)
+class _SparkAnswer(Answer):
+    """What a query of Spark has given, in Arrow's form."""
+
+    table: Any
+
+    def fetchnumpy(self) -> dict[str, npt.NDArray[np.int64]]:
+        return {name: np.asarray(self.table.column(name)) for name in self.table.column_names}
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return list(zip(*(column.to_pylist() for column in self.table.columns), strict=True))
+
+
 def column_type(given: Any) -> ColumnType:
     """Translate a type of Spark."""
     name = str(given.typeName()).partition(" ")[0].partition("(")[0]
     if name in _WIDTHS:
-        return ColumnType.integer(-(2 ** (_WIDTHS[name] - 1)), 2 ** (_WIDTHS[name] - 1) - 1)
+        return ColumnType.signed(_WIDTHS[name])
     if name == "decimal":
         return ColumnType.decimal(int(given.precision), int(given.scale))
     return ColumnType(_KINDS.get(name, "other"))
@@ -256,24 +246,12 @@ def _names_master() -> bool:
     return False
 
 
-def _check(session: Any) -> None:
-    for name, needed in _REQUIRED.items():
-        if str(session.conf.get(name)).lower() != needed:
-            raise DataError(
-                f"Spark's setting {name} must be {needed}.", hint=f'spark.conf.set("{name}", "{needed}") first.'
-            )
-
-
 def _read(path: str) -> Any:
     """Read files as the other engines do: of a folder those that end in .parquet, and all columns of all of them."""
     reader = _own_session().read.option("mergeSchema", "true")
     if not os.path.isfile(path) and not path.endswith(".pq"):
         reader = reader.option("pathGlobFilter", "*.parquet")
-    return reader.parquet(_literal(path))
-
-
-def _literal(path: str) -> str:
-    """Keep brackets and stars of a file's own name from being taken for a pattern."""
-    if not os.path.exists(path):
-        return path
-    return "".join(f"\\{letter}" if letter in _PATTERN else letter for letter in os.path.abspath(path))
+    if os.path.exists(path):
+        # Brackets and stars of a file's own name must not be taken for a pattern.
+        path = re.sub(r"[][{}*?\\]", r"\\\g<0>", os.path.abspath(path))
+    return reader.parquet(path)

@@ -26,7 +26,6 @@ from blowfish_privacy.engines.engine import (
     Kind,
     Progress,
     accepts,
-    near_columns,
     wanted,
     watched,
 )
@@ -48,6 +47,21 @@ def check_types(domain: Domain, types: Sequence[ColumnType]) -> None:
     for name, attribute, kind in zip(domain.names, domain.attributes, types, strict=True):
         if not accepts(attribute, kind):
             raise _wrong_type(domain.column(name), attribute, kind)
+
+
+_LONGEST_NAME, _MOST_NAMES = 100, 1_000
+"""Comparing takes time that grows with the lengths of the names and with their number."""
+
+
+def near_columns(name: str, names: Sequence[str]) -> list[str]:
+    """Name up to three columns that may be meant by a name which no column has."""
+    from difflib import get_close_matches
+
+    folded = {each[:_LONGEST_NAME].casefold(): each for each in names[:_MOST_NAMES]}
+    wanted = name[:_LONGEST_NAME].casefold()
+    close = get_close_matches(wanted, folded, n=3, cutoff=0.6)
+    parts = [each for each in folded if len(wanted) > 2 and wanted in each and each not in close]
+    return [folded[each] for each in [*close, *parts][:3]]
 
 
 def find_column(name: str, names: Sequence[object], declared: Collection[str]) -> int:
