@@ -12,11 +12,11 @@ from blowfish_privacy.results.pictures.figure import plain_text, shorten, shorte
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
 from blowfish_privacy.results.pictures.map import share_colours
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
-from blowfish_privacy.results.result import HEADLINE, Document, Result
+from blowfish_privacy.results.result import HEADLINE, Documented, Result
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 
 
-class GroupsResult(Mapping[Any, Result], Document):
+class GroupsResult(Mapping[Any, Result], Documented):
     """The results of all groups, by the value that their records share; by several values, where there are several."""
 
     def __init__(self, results: Sequence[Result], body: Mapping[str, Any], text: str) -> None:

@@ -160,7 +160,7 @@ class Tabular(ABC):
         write_atomically(path, self.csv(), hint=IN_THE_LEDGER)
 
 
-class Document(Drawn, Tabular):
+class Documented(Drawn, Tabular):
     """What a release document holds: a result, or those of several groups."""
 
     text: str
@@ -229,7 +229,7 @@ HEADLINE = 200
 """Letters that have room above a figure, in two lines or three."""
 
 
-class Result(Document):
+class Result(Documented):
     """The noisy answers of one release. Everything here is post-processing: free, as often as one likes."""
 
     kind: ClassVar[str]
