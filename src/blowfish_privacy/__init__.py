@@ -61,54 +61,21 @@ if TYPE_CHECKING:
     from blowfish_privacy.support.progress import progress_to
 
 _HOME = {
-    "batch": ["Batch"],
-    "domain": ["Bin", "Binned", "Categorical", "Date", "Decimal", "Domain", "Hierarchy", "Integer"],
-    "estimator": ["KMeansEstimator"],
-    "engines": ["Counts"],
-    "errors": [
-        "BlowfishError",
-        "BlowfishWarning",
-        "BudgetError",
-        "DataError",
-        "DomainError",
-        "LedgerError",
-        "PolicyError",
-        "QueryError",
-        "RefusalError",
-        "SpecError",
-    ],
-    "graphs": [
-        "AddRemove",
-        "Attributes",
-        "ByValue",
-        "DistanceThreshold",
-        "ExplicitGraph",
-        "FullDomain",
-        "Partition",
-        "PerAttribute",
-        "Public",
-        "Within",
-    ],
-    "known_facts.facts": ["KnownCount", "KnownMarginal"],
-    "policies": ["Policy"],
-    "privacy.sensitivity": ["Sensitivity", "sensitivity"],
-    "queries": [
-        "Cumulative",
-        "Histogram",
-        "KMeans",
-        "Linear",
-        "Mean",
-        "Median",
-        "Quantiles",
-        "RangeGrid",
-        "Ranges",
-        "Sum",
-        "Synthetic",
-        "Tables",
-    ],
-    "results": ["load"],
-    "session": ["Session"],
-    "support.progress": ["progress_to"],
+    "batch": "Batch",
+    "domain": "Bin Binned Categorical Date Decimal Domain Hierarchy Integer",
+    "estimator": "KMeansEstimator",
+    "engines": "Counts",
+    "errors": "BlowfishError BlowfishWarning BudgetError DataError DomainError LedgerError "
+    "PolicyError QueryError RefusalError SpecError",
+    "graphs": "AddRemove Attributes ByValue DistanceThreshold ExplicitGraph FullDomain "
+    "Partition PerAttribute Public Within",
+    "known_facts.facts": "KnownCount KnownMarginal",
+    "policies": "Policy",
+    "privacy.sensitivity": "Sensitivity sensitivity",
+    "queries": "Cumulative Histogram KMeans Linear Mean Median Quantiles RangeGrid Ranges Sum Synthetic Tables",
+    "results": "load",
+    "session": "Session",
+    "support.progress": "progress_to",
 }
 __all__ = [
     "AddRemove",
@@ -165,8 +132,7 @@ __all__ = [
     "sensitivity",
 ]
 
-
-__getattr__ = attributes_of(__name__, _HOME)
+__getattr__ = attributes_of(__name__, {module: names.split() for module, names in _HOME.items()})
 
 
 def __dir__() -> list[str]:

@@ -124,8 +124,6 @@ def _unlink(path: str) -> None:
         os.unlink(path)
 
 
-"""First characters of cells that a spreadsheet may run, and the apostrophe that prevents it."""
-
 IN_THE_LEDGER = "nothing was lost: the release is in the ledger."
 """What to say when the file of a release cannot be written."""
 
