@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import getitem
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 from unicodedata import normalize
 
 from annotated_types import Interval
@@ -29,6 +30,7 @@ from blowfish_privacy.support.file_forms import (
     OUR_ERROR,
     TAG,
     Above0,
+    Checked,
     Form,
     InSchema,
     OneOf,
@@ -62,16 +64,18 @@ def dotted(path: Path) -> str:
 def part_of(path: Path, body: Any) -> tuple[str, Path]:
     """Name the release or the known fact that a path lies in, if any, and return the rest of the path."""
     for holder, noun in _LISTS.items():
-        following = path[len(holder) :]
-        if path[: len(holder)] == holder and following and isinstance(following[0], int):
-            return _named(noun, following[0], _value_at(body, (*holder, following[0], "name"))), following[1:]
+        number, *rest = path[len(holder) :] or ("",)
+        if path[: len(holder)] != holder or not isinstance(number, int):
+            continue
+        try:
+            name: Any = reduce(getitem, (*holder, number, "name"), body)
+        except (KeyError, IndexError, TypeError):
+            name = None
+        if isinstance(name, str) and name.strip():
+            return f"{noun} {brief(name)}", tuple(rest)
+        known = number < len(_ORDINALS)
+        return f"the {_ORDINALS[number]} {noun}" if known else f"{noun} number {number + 1}", tuple(rest)
     return "", path
-
-
-def place(path: Path, body: Any) -> str:
-    """Say where a path leads, as people call it: ``release 'ages': epsilon``, ``policy.domain``."""
-    part, rest = part_of(path, body)
-    return ": ".join(filter(None, (part, dotted(rest))))
 
 
 def at_line(line: int | None) -> str:
@@ -79,38 +83,22 @@ def at_line(line: int | None) -> str:
     return "" if line is None else f"line {line}: "
 
 
-def no_line(_path: Path) -> None:
-    """Name no line: what is read is not the text of a file."""
-
-
 def release_words(name: str) -> str:
     """Name a release in a sentence."""
     return f"release {brief(name)}"
-
-
-def _named(noun: str, number: int, name: object) -> str:
-    if isinstance(name, str) and name.strip():
-        return f"{noun} {brief(name)}"
-    return f"the {_ORDINALS[number]} {noun}" if number < len(_ORDINALS) else f"{noun} number {number + 1}"
-
-
-def _value_at(body: Any, path: Path) -> object:
-    for step in path:
-        if isinstance(body, dict) and step in body:
-            body = cast("dict[str | int, Any]", body)[step]
-        elif isinstance(body, Sequence) and not isinstance(body, str) and isinstance(step, int) and step < len(body):
-            body = body[step]
-        else:
-            return None
-    return body
 
 
 @dataclass(frozen=True)
 class Locator:
     """Builds parts of a file, and puts the line and the path of a part in front of its errors."""
 
-    line: Callable[[Path], int | None] = no_line
+    line: Callable[[Path], int | None] = lambda path: None
     body: Any = None
+
+    @classmethod
+    def of_text(cls, text: str, body: Any) -> Self:
+        """Find lines in a text, in which the body of a file is written."""
+        return cls(lambda path: yaml_text.line_of(text, path) if path else None, body)
 
     def __call__(self, path: Path, build: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Build a part, and say in its errors where it stands."""
@@ -121,8 +109,8 @@ class Locator:
 
     def located(self, path: Path, error: BlowfishError) -> BlowfishError:
         """Say in an error of a part where it stands."""
-        line = self.line(path)
-        return error.within(f"{at_line(line)}{place(path, self.body)}", line)
+        line, (part, rest) = self.line(path), part_of(path, self.body)
+        return error.within(at_line(line) + ": ".join(filter(None, (part, dotted(rest)))), line)
 
     def line_only(self, path: Path, build: Callable[..., Any], *arguments: Any) -> Any:
         """Build a part that names itself in its errors."""
@@ -133,6 +121,10 @@ class Locator:
             raise
 
 
+ANYWHERE = Locator()
+"""Names no line: what is read is not the text of a file."""
+
+
 # Words that other programs use for queries and kinds of attributes, with what to write here.
 
 _QUANTILES = "write quantiles: {name}, at: [0.25, 0.5, 0.75], or median: {name}."
@@ -141,23 +133,21 @@ _TABLE = "write histogram: [{names}] for one table, tables: [[{names}]] for seve
 _EXTREME = "the smallest and the largest value are those of one person; write quantiles: {name}, at: [0.05, 0.95]."
 
 
-def _each(words: Iterable[str], advice: str) -> dict[str, str]:
-    return dict.fromkeys(words, advice)
-
-
 QUERY_ADVICE: Mapping[str, str] = {
-    **_each(("quantile", "percentile", "percentiles", "quartile", "quartiles", "deciles"), _QUANTILES),
-    **_each(("average", "avg", "averages"), "write mean: {name}."),
-    **_each(("count", "counts", "frequency", "frequencies", "value_counts", "proportion", "share"), _COUNTS),
-    **_each(("total", "totals"), "write sum: {name}; to count records, histogram: [{name}]."),
-    **_each(("crosstab", "crosstable", "table", "pivot", "contingency", "marginal", "marginals"), _TABLE),
-    **_each(
+    **dict.fromkeys(("quantile", "percentile", "percentiles", "quartile", "quartiles", "deciles"), _QUANTILES),
+    **dict.fromkeys(("average", "avg", "averages"), "write mean: {name}."),
+    **dict.fromkeys(("count", "counts", "frequency", "frequencies", "value_counts", "proportion", "share"), _COUNTS),
+    **dict.fromkeys(("total", "totals"), "write sum: {name}; to count records, histogram: [{name}]."),
+    **dict.fromkeys(("crosstab", "crosstable", "table", "pivot", "contingency", "marginal", "marginals"), _TABLE),
+    **dict.fromkeys(
         ("groupby", "group_by", "by_group"), "say what is asked, and add by: [{name}], as in mean: age, by: [{name}]."
     ),
-    **_each(("cdf", "distribution", "density", "ecdf"), "write cumulative: {name}."),
-    **_each(("clusters", "clustering", "cluster"), "write kmeans: [{names}], k: 4."),
-    **_each(("min", "max", "minimum", "maximum"), _EXTREME),
-    **_each(("variance", "var", "std", "stddev", "sd"), "for the spread, write quantiles: {name}, at: [0.25, 0.75]."),
+    **dict.fromkeys(("cdf", "distribution", "density", "ecdf"), "write cumulative: {name}."),
+    **dict.fromkeys(("clusters", "clustering", "cluster"), "write kmeans: [{names}], k: 4."),
+    **dict.fromkeys(("min", "max", "minimum", "maximum"), _EXTREME),
+    **dict.fromkeys(
+        ("variance", "var", "std", "stddev", "sd"), "for the spread, write quantiles: {name}, at: [0.25, 0.75]."
+    ),
 }
 """What to write in place of a query that has another name here."""
 
@@ -165,11 +155,13 @@ _DATE = f"dates are declared like {DATES}; the step may be day, week or month.".
 _DECIMAL = f"declare {DECIMALS}, or bins: {{binned: [0, 10, 20]}}.".replace("{", "{{").replace("}", "}}")
 
 ATTRIBUTE_ADVICE: Mapping[str, str] = {
-    **_each(("date", "dates", "datetime", "timestamp", "time", "day", "month", "year"), _DATE),
-    **_each(("decimal", "float", "double", "real", "continuous"), _DECIMAL),
-    **_each(("number", "numeric", "range", "whole"), "write {{integer: [17, 90]}} for whole numbers. " + _DECIMAL),
-    **_each(("text", "string", "str", "enum", "values", "factor"), "write {{categorical: [Female, Male]}}."),
-    **_each(("bool", "boolean"), "write {{categorical: [true, false]}}."),
+    **dict.fromkeys(("date", "dates", "datetime", "timestamp", "time", "day", "month", "year"), _DATE),
+    **dict.fromkeys(("decimal", "float", "double", "real", "continuous"), _DECIMAL),
+    **dict.fromkeys(
+        ("number", "numeric", "range", "whole"), "write {{integer: [17, 90]}} for whole numbers. " + _DECIMAL
+    ),
+    **dict.fromkeys(("text", "string", "str", "enum", "values", "factor"), "write {{categorical: [Female, Male]}}."),
+    **dict.fromkeys(("bool", "boolean"), "write {{categorical: [true, false]}}."),
 }
 """What to write in place of a kind of attribute that has another name here."""
 
@@ -224,26 +216,6 @@ def is_file_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and len(name.encode()) <= _LONGEST_NAME
 
 
-def same_names(names: Mapping[int, str]) -> dict[int, int]:
-    """Find names that are equal, or that many file systems take for equal: only their case or encoding differs.
-
-    Each that comes later is given the place of the first.
-    """
-    first: dict[str, int] = {}
-    folded = {number: normalize("NFKC", name).casefold() for number, name in names.items()}
-    return {number: at for number, name in folded.items() if (at := first.setdefault(name, number)) != number}
-
-
-def same_name(name: str, earlier: str, line: int | None) -> SpecError:
-    """Say that a release is called like an earlier one."""
-    above = "an earlier release" if line is None else f"the release of line {line}"
-    same = f"it and {earlier!r}, {above}, would be the same file on many computers"
-    return SpecError(
-        f"{f'{above} has the same name' if name == earlier else same}.",
-        hint="give them names that differ in more than upper and lower case.",
-    )
-
-
 # The form of a whole policy file: what pydantic checks, and what the published JSON Schema says.
 #
 # Attributes, secrets, known facts and queries are unions over the kinds that are defined when a file is read, in this
@@ -275,13 +247,14 @@ POLICY = Form(
 
 
 @dataclass(frozen=True, eq=False)
-class _MechanismName:
-    """The name of a mechanism that gives one kind of answer; the mechanisms are loaded when one is named."""
+class _MechanismName(Checked):
+    """The name of a mechanism that gives one kind of answer."""
 
     answer: str
 
     @property
     def names(self) -> list[str]:
+        # Mechanisms are loaded when one is named.
         from blowfish_privacy.mechanisms import considered
 
         return sorted(kind.name for kind in considered(self.answer) if self.answer in kind.gives)
@@ -292,14 +265,10 @@ class _MechanismName:
             raise wrong(f"{brief(name)} is not a mechanism for this query.", nearest(str(name), self.names))
         return name
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Check by the registry, when there is a name."""
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_plain_validator_function(self.check)
+    def in_pydantic(self, core: Any, handler: Any, source: Any) -> Any:
+        return core.no_info_plain_validator_function(self.check)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        """List the names."""
         return {"enum": [*self.names, None], "description": "A mechanism for this query."}
 
 
@@ -319,14 +288,14 @@ def query_form(kind: type[Query]) -> Any:
 
 def release_form(kind: type[Query]) -> Any:
     """Return the form of a release that asks one kind of query."""
-    if not isinstance(kind.file_form, Form):
-        return kind.file_form
-    form = kind.file_form
-    return Form(
-        {"name": Annotated[str, InSchema(_NAME_SCHEMA), Wanted("text")], **form.required},
-        {
+    form = query_form(kind)
+    if not isinstance(form, Form):
+        return form
+    return replace(
+        form,
+        required={"name": Annotated[str, InSchema(_NAME_SCHEMA), Wanted("text")], **form.required},
+        optional={
             **form.optional,
-            **SELECTION_FORM,
             "epsilon": Positive,
             "rho": Positive,
             "delta": Positive,
@@ -336,7 +305,6 @@ def release_form(kind: type[Query]) -> Any:
         },
         example=f"{{name: .., {(form.example or '').strip('{}')}, epsilon: 0.1}}",
         schema={**form.schema, "oneOf": [{"required": [key]} for key in ("epsilon", "rho", "error")]},
-        elsewhere=_ELSEWHERE,
     )
 
 
@@ -381,21 +349,16 @@ FILE = Form(
 )
 
 
-def checked(
-    reader: Any, body: Any, line: Callable[[Path], int | None] = no_line, prefix: Path = (), whole: Any = None
-) -> Any:
-    """Check a part of a file with a pydantic ``TypeAdapter``, or say what is wrong with it and where.
-
-    ``prefix`` is the path to a part, and ``whole`` the file that it is a part of.
-    """
+def checked(form: Any, body: Any, at: Locator = ANYWHERE, prefix: Path = ()) -> Any:
+    """Check a part of a file, or say what is wrong with it and where; ``prefix`` is the path to the part."""
     from pydantic import ValidationError
 
     try:
-        return reader.validate_python(body, strict=True)
+        return _reader(form, _known_kinds()).validate_python(body, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     path = (*prefix, *(part for part in first["loc"] if not str(part).startswith(TAG)))
-    part, rest = part_of(path, whole if whole is not None else body)
+    part, rest = part_of(path, body if at.body is None else at.body)
     where = dotted(rest)
     said = (
         first.get("ctx", {}) if first["type"] == OUR_ERROR else {"message": "must have a different form.", "hint": ""}
@@ -408,34 +371,23 @@ def checked(
     # "release 'ages' must be a mapping", but "release 'ages': epsilon must be a number".
     between = " " if not where and message.startswith("must ") else ": "
     message = f"{part}{between}{message}" if part else message
-    found = line(path if said.get("key") is None else (*path, said["key"]))
+    found = at.line(path if said.get("key") is None else (*path, said["key"]))
     raise SpecError(at_line(found) + message, hint=said["hint"] or None, line=found)
 
 
-def check_file(body: Any, line: Callable[[Path], int | None] = no_line) -> dict[str, Any]:
+def check_file(body: Any, at: Locator = ANYWHERE) -> dict[str, Any]:
     """Check the form of a whole file, or say what is wrong and where."""
     if body is None:
         raise SpecError("the file is empty.", hint=_START)
     if not isinstance(body, dict):
         # What it holds is not quoted: somebody may have given the table in place of the file that names it.
         raise SpecError("the file is not a policy file: it does not consist of lines like version: 1.", hint=_START)
-    return checked(_reader(FILE, _known_kinds()), body, line)
-
-
-def check_release(whole: Any, number: int, line: Callable[[Path], int | None] = no_line) -> dict[str, Any]:
-    """Check the form of one of a file's releases, whatever the others are like."""
-    reader = _reader(_RELEASE, _known_kinds())
-    return checked(reader, whole["releases"][number], line, ("releases", number), whole)
-
-
-def check_policy(body: Any) -> dict[str, Any]:
-    """Check the form of a policy, as a document holds it."""
-    return checked(_reader(POLICY, _known_kinds()), body, prefix=("policy",))
+    return checked(FILE, body, at)
 
 
 def check_query(body: Any) -> dict[str, Any]:
     """Check the form of a query, as a document holds it."""
-    return checked(_reader(_QUERY, _known_kinds()), body, prefix=("query",))
+    return checked(_QUERY, body, prefix=("query",))
 
 
 def _known_kinds() -> tuple[type, ...]:
@@ -475,18 +427,18 @@ def schema() -> dict[str, Any]:
 def checked_in_part(whole: Any, at: Locator) -> tuple[dict[str, Any], dict[int, Unplanned]]:
     """Check the form of a file, apart from releases that are wrong by themselves."""
     try:
-        return check_file(whole, at.line), {}
+        return check_file(whole, at), {}
     except SpecError as error:
         listed: Any = whole.get("releases") if isinstance(whole, dict) else None
         if not isinstance(listed, list) or not listed:
             raise
         # Raises what is wrong elsewhere in the file.
-        body, problem = check_file({**whole, "releases": []}, at.line), error
+        body, problem = check_file({**whole, "releases": []}, at), error
     releases: list[Any] = []
     wrong: dict[int, Unplanned] = {}
     for number, entry in enumerate(listed[:RELEASES]):
         try:
-            releases.append(check_release(whole, number, at.line))
+            releases.append(checked(_RELEASE, entry, at, ("releases", number)))
         except SpecError as error:
             name = entry.get("name") if isinstance(entry, dict) else None
             wrong[number] = Unplanned(name if isinstance(name, str) else None, error)
@@ -543,7 +495,7 @@ def _without_wrong_releases(file: PolicyFile) -> PolicyFile:
 
 def _read(text: str, folder: FilePath | None) -> PolicyFile:
     whole = yaml_text.parse(text)
-    at = Locator(lambda path: yaml_text.line_of(text, path) if path else None, whole)
+    at = Locator.of_text(text, whole)
     body, wrong = checked_in_part(whole, at)
     for key in ("data", "ledger"):
         if "\0" in (body.get(key) or ""):
@@ -565,18 +517,26 @@ def _read(text: str, folder: FilePath | None) -> PolicyFile:
 
 
 def _called_alike(releases: Mapping[int, PlannedRelease], at: Locator) -> dict[int, Unplanned]:
-    """Say of each release that is called like an earlier one where both are."""
+    """Say of each release where an earlier one has its name, or one that many file systems take for the same."""
+    first: dict[str, int] = {}
     found: dict[int, Unplanned] = {}
-    for number, first in same_names({number: each.name for number, each in releases.items()}).items():
-        name, path = releases[number].name, ("releases", number)
-        error = same_name(name, releases[first].name, at.line(("releases", first)))
-        found[number] = Unplanned(name, at.located(path, error), releases[number].query)
+    for number, each in releases.items():
+        earlier = first.setdefault(normalize("NFKC", each.name).casefold(), number)
+        if earlier != number:
+            line, other = at.line(("releases", earlier)), releases[earlier].name
+            above = "an earlier release" if line is None else f"the release of line {line}"
+            same = f"it and {other!r}, {above}, would be the same file on many computers"
+            error = SpecError(
+                f"{f'{above} has the same name' if each.name == other else same}.",
+                hint="give them names that differ in more than upper and lower case.",
+            )
+            found[number] = Unplanned(each.name, at.located(("releases", number), error), each.query)
     return found
 
 
 def policy_from_section(section: Any) -> Policy:
     """Build the policy that a document describes; errors begin with the path of the part."""
-    return _read_policy(check_policy(section), Locator())
+    return _read_policy(checked(POLICY, section, prefix=("policy",)), ANYWHERE)
 
 
 def _read_policy(section: dict[str, Any], at: Locator, folder: FilePath | None = None) -> Policy:

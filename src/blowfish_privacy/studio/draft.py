@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from blowfish_privacy.errors import BlowfishError, DataError, SpecError
 from blowfish_privacy.privacy.measure import Budget
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.spec import FILE, PolicyFile, check_file
+from blowfish_privacy.release.spec import FILE, Locator, PolicyFile, check_file
 from blowfish_privacy.support import yaml_edit, yaml_text
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.limits import FILE_CHARACTERS
@@ -127,7 +127,7 @@ class _Reading:
 
 def _check_beginning(text: str, body: dict[str, Any]) -> None:
     whole = {"version": 1, **body, "policy": _ANY_POLICY}
-    check_file(whole, lambda path: yaml_text.line_of(text, path) if path else None)
+    check_file(whole, Locator.of_text(text, whole))
     if body.get("budget") is not None:
         Budget.read(body["budget"], "budget")
 

@@ -6,6 +6,7 @@ wrote something else, and unions told apart by the keyword that is there. Pydant
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -30,8 +31,22 @@ OUR_ERROR = "form"
 _MOST_QUOTED = 3
 
 
+class Checked(ABC):
+    """A form of our own, in terms of those of pydantic."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        # Declaring a domain needs no pydantic: it is loaded with the first file.
+        from pydantic_core import core_schema
+
+        return self.in_pydantic(core_schema, handler, source)
+
+    @abstractmethod
+    def in_pydantic(self, core: Any, handler: Any, source: Any) -> Any:
+        """Return what checks it, made of what ``core`` offers; ``handler`` makes what checks a part of it."""
+
+
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class Wanted(Checked):
     """Says what a value must be, where it is something else: pydantic's words are never shown."""
 
     words: str
@@ -51,14 +66,10 @@ class Wanted:
         )
         raise wrong(f"must be {self.words}, got {shown}.", self.hint)
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Wrap the check around the type."""
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_wrap_validator_function(self.check, handler(source))
+    def in_pydantic(self, core: Any, handler: Any, source: Any) -> Any:
+        return core.no_info_wrap_validator_function(self.check, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        """Describe the value to whoever points at it in an editor."""
         return {**handler(schema), "description": f"{self.words[0].upper()}{self.words[1:]}."}
 
 
@@ -69,12 +80,11 @@ class InSchema:
     schema: Mapping[str, Any]
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        """Replace what pydantic would write."""
         return dict(self.schema)
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class Form(Checked):
     """A mapping with these keys, and a form for each."""
 
     required: Mapping[str, Any]
@@ -112,23 +122,19 @@ class Form:
     def _hint(self) -> str:
         return f"write {self.example}." if self.example else "see the examples folder for a file that works."
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Build the typed dictionary, with the check of its keys in front."""
-        from pydantic_core import core_schema
-
+    def in_pydantic(self, core: Any, handler: Any, source: Any) -> Any:
         fields = {
-            key: core_schema.typed_dict_field(handler.generate_schema(form), required=key in self.required)
+            key: core.typed_dict_field(handler.generate_schema(form), required=key in self.required)
             for key, form in {**self.required, **self.optional}.items()
         }
         if self.others is None:
-            built = core_schema.typed_dict_schema(fields, extra_behavior="forbid")
+            built = core.typed_dict_schema(fields, extra_behavior="forbid")
         else:
             others = handler.generate_schema(self.others)
-            built = core_schema.typed_dict_schema(fields, extra_behavior="allow", extras_schema=others)
-        return core_schema.no_info_before_validator_function(self.check, built)
+            built = core.typed_dict_schema(fields, extra_behavior="allow", extras_schema=others)
+        return core.no_info_before_validator_function(self.check, built)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        """Add what the keys alone do not say."""
         return {**handler(schema), **self.schema}
 
 
@@ -141,7 +147,7 @@ def _with_text_keys(body: dict[Any, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Several:
+class Several(Checked):
     """A list, or a mapping from names, of parts that all have one form."""
 
     holder: type[list[Any]] | type[dict[str, Any]]
@@ -166,34 +172,23 @@ class Several:
             raise wrong(f"must have at most {self.most:,} {self.noun}, got {len(body):,}.")
         return body
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Build the list or the dictionary, with the check of its length in front."""
-        from pydantic_core import core_schema
-
-        part = handler.generate_schema(self.form)
-        built = (
-            core_schema.list_schema(part, min_length=self.least, max_length=self.most)
-            if self.holder is list
-            else core_schema.dict_schema(core_schema.any_schema(), part, min_length=self.least, max_length=self.most)
-        )
-        return core_schema.no_info_before_validator_function(self.check, built)
+    def in_pydantic(self, core: Any, handler: Any, source: Any) -> Any:
+        part, length = handler.generate_schema(self.form), {"min_length": self.least, "max_length": self.most}
+        in_list = self.holder is list
+        built = core.list_schema(part, **length) if in_list else core.dict_schema(core.any_schema(), part, **length)
+        return core.no_info_before_validator_function(self.check, built)
 
 
 @dataclass(frozen=True, eq=False)
-class Bare:
+class Bare(Checked):
     """A keyword without options: ``full``."""
 
     keyword: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Accept nothing but the keyword."""
-        from pydantic_core import core_schema
-
+    def in_pydantic(self, core: Any, handler: Any, source: Any) -> Any:
         said = {"message": f"{self.keyword} takes no options.", "hint": f"write: {self.keyword}"}
-        literal = core_schema.literal_schema([self.keyword])
-        return core_schema.custom_error_schema(
-            literal, OUR_ERROR, custom_error_message="{message}", custom_error_context=said
-        )
+        literal = core.literal_schema([self.keyword])
+        return core.custom_error_schema(literal, OUR_ERROR, custom_error_message="{message}", custom_error_context=said)
 
 
 def wrong(message: str, hint: str | None = None, *, key: object = None) -> Exception:
@@ -218,24 +213,20 @@ def got(value: object) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Anything:
+class Anything(Checked):
     """A keyword, or any mapping that has it: for a class that states no form."""
 
     keyword: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Leave the check to the class."""
-        from pydantic_core import core_schema
-
-        return core_schema.any_schema()
+    def in_pydantic(self, core: Any, handler: Any, source: Any) -> Any:
+        return core.any_schema()
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        """Ask for the keyword only."""
         return {"anyOf": [{"const": self.keyword}, {"type": "object", "required": [self.keyword]}]}
 
 
 @dataclass(frozen=True, eq=False)
-class OneOf:
+class OneOf(Checked):
     """One of the kinds that a registry knows when a file is read, told apart by the keyword that is there."""
 
     name: str
@@ -255,7 +246,7 @@ class OneOf:
         """Refuse what names no kind, or several."""
         if not isinstance(body, str | dict):
             raise wrong(f"must be {self.noun}, got {got(body)}.", f"write {self.example}.")
-        chosen = self._chosen(body)
+        chosen = _keywords(self.kinds, body, self.form)
         if not chosen:
             strange = [body] if isinstance(body, str) else [str(key) for key in body if key not in self.shared]
             advice = next((self._advice(word, body) for word in strange if word.casefold() in self.advice), None)
@@ -268,27 +259,25 @@ class OneOf:
 
     def _advice(self, word: str, body: str | dict[Any, Any]) -> str:
         given: Any = body.get(word) if isinstance(body, dict) else None
-        names = [str(each) for each in given] if isinstance(given, list) and given else [given or "age"]
-        names = [name if isinstance(name, str) else "age" for name in names]
+        several = isinstance(given, list) and given
+        names = [*map(str, given)] if several else [given if given and isinstance(given, str) else "age"]
         return self.advice[word.casefold()].format(name=names[0], names=", ".join(names))
 
-    def _chosen(self, body: str | dict[Any, Any]) -> list[str]:
-        return _keywords(self.kinds, body, self.form)
+    def _tag(self, body: Any) -> str:
+        return f"{TAG}{_keywords(self.kinds, body, self.form)[0]}"
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Build the tagged union of the kinds known now; inside one of them it refers to itself."""
-        from pydantic_core import core_schema
-
+    def in_pydantic(self, core: Any, handler: Any, source: Any) -> Any:
+        # Inside one of the kinds the union of all refers to itself.
         if self.name in _building.get():
-            return core_schema.definition_reference_schema(self.name)
+            return core.definition_reference_schema(self.name)
         inside = _building.set(_building.get() | {self.name})
         try:
             forms = {keyword: self.form(self.kinds[keyword]) for keyword in sorted(self.kinds)}
             choices = {f"{TAG}{keyword}": handler.generate_schema(form) for keyword, form in forms.items()}
         finally:
             _building.reset(inside)
-        union = core_schema.tagged_union_schema(choices, lambda body: f"{TAG}{self._chosen(body)[0]}")
-        return core_schema.no_info_before_validator_function(self.check, union, ref=self.name)
+        union = core.tagged_union_schema(choices, self._tag)
+        return core.no_info_before_validator_function(self.check, union, ref=self.name)
 
 
 _building: ContextVar[frozenset[str]] = ContextVar("unions being built", default=frozenset())
