@@ -116,15 +116,10 @@ def values_folder(plan: Plan, ledger: Ledger) -> Path | None:
 def check_storable(plan: Plan, ledger: Ledger) -> None:
     """Refuse so many values that there is no room for them."""
     folder = values_folder(plan, ledger)
-    if folder is None:
-        check_length(sum(each.mechanism.rows for each in plan.parts.values()) or plan.mechanism.rows)
-    else:
+    values = sum(each.mechanism.rows for each in plan.parts.values()) or plan.mechanism.rows
+    if folder is not None:
         check_room(folder, plan.mechanism.rows)
-
-
-def check_length(values: int) -> None:
-    """Refuse so many values that the document could be longer than a ledger can store."""
-    if values > MOST_VALUES:
+    elif values > MOST_VALUES:
         raise QueryError(
             f"a document of {values:,} values may be too long for a ledger, which can store {MOST_VALUES:,} values.",
             hint="ask for fewer attributes together, or declare coarser ones.",

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -25,7 +25,7 @@ from blowfish_privacy.errors import DataError, SpecError
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.certificate import Certificate, Population
+from blowfish_privacy.privacy.certificate import Population
 from blowfish_privacy.privacy.measure import meanings, short
 from blowfish_privacy.privacy.public_totals import Totals, blocks, selected_totals, stated_totals
 from blowfish_privacy.queries import Query
@@ -34,7 +34,7 @@ from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import Plan, own_notices
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import show
-from blowfish_privacy.support.files import make_durable, unfinished
+from blowfish_privacy.support.files import make_durable, unfinished, write_atomically
 from blowfish_privacy.version import __version__
 
 # Noisy values that are too many for a document: they are kept in a file of their own, which the document names.
@@ -93,18 +93,8 @@ class KeptValues:
 
     def copy(self, source: Path, target: Path) -> None:
         """Copy the file into another folder, completely or not at all."""
-        if (target / self.file).exists() and _hash(target / self.file) == self.sha256:
-            return
-        part = target / f".{self.file}.{token_hex(4)}.part"
-        try:
-            with unfinished(str(part)):
-                shutil.copyfile(source / self.file, part)
-                make_durable(part)
-                os.replace(part, target / self.file)
-            return
-        except OSError as error:
-            reason = error.strerror
-        raise DataError(f"{target / self.file} cannot be written: {reason}.")
+        if not (target / self.file).exists() or _hash(target / self.file) != self.sha256:
+            write_atomically(target / self.file, _content(source / self.file))
 
 
 Noisy: TypeAlias = npt.NDArray[np.int64] | KeptValues
@@ -169,11 +159,14 @@ def _pending(file: str, key: str) -> str:
 
 
 def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _content(path: Path) -> Iterator[bytes]:
     with open(path, "rb") as file:
         while content := file.read(_CHUNK):
-            digest.update(content)
-    return digest.hexdigest()
+            yield content
 
 
 # Public totals of a release: which ones its document publishes, and all that its estimates meet.
@@ -230,11 +223,16 @@ def constraints(
 FORMAT = "blowfish-privacy release"
 VERSION = 1
 PACKAGE = "blowfish-privacy"
-KEYS = {
-    *("format", "version", "name", "query", "values", "unit", "records", "error", "mechanism", "guarantee", "policy"),
-    *("post_processing", "notices", "randomness", "package", "time", "ledger"),
+FORM: dict[str, Any] = {
+    **dict.fromkeys(("name", "unit", "randomness", "time"), str),
+    **dict.fromkeys(("query", "error", "mechanism", "guarantee", "policy", "package", "ledger"), dict),
+    **dict.fromkeys(("post_processing", "notices"), list),
+    "values": (list, dict),
+    "records": int | None,
 }
-"""What every document states, besides its hash and its groups."""
+"""What a document states of the release, and of which kind each is."""
+KEYS = {"format", "version", *FORM}
+"""What every document has, besides its hash and its groups."""
 PREDICTABLE = "NOT PRIVATE: made with predictable noise."
 
 
@@ -251,6 +249,8 @@ def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int
     """Write the document of a release."""
     # What is written follows from the document alone: nothing is assumed.
     certificate, error = plan.certificate, plan.mechanism.expected_error()
+    measure, amount, worst = certificate.loss.measure, certificate.amount, certificate.sensitivity
+    meant = {short(delta): show(epsilon) for epsilon, delta in meanings(measure, amount)}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -262,14 +262,15 @@ def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int
         "error": {"of": error.of, "mse": error.mse, "rmse": error.rmse, "within_95_in_100": error.interval("0.95")},
         "mechanism": plan.mechanism.to_document(),
         "guarantee": {
-            **_lost(certificate),
+            measure.name: str(amount),
+            **({"epsilon_at_delta": meant} if meant else {}),
             "statement": certificate.statement if source.private else "none: made with predictable noise",
             "policy_hash": certificate.policy_hash,
             "bounded_differential_privacy": certificate.differential_privacy,
-            "sensitivity": str(certificate.sensitivity.value),
-            "sensitivity_is_exact": certificate.sensitivity.exact,
-            "theorem": certificate.sensitivity.theorem,
-            "witness": _witness(plan),
+            "sensitivity": str(worst.value),
+            "sensitivity_is_exact": worst.exact,
+            "theorem": worst.theorem,
+            "witness": None if worst.witness is None else [[*map(_as_text, side)] for side in worst.witness],
             "proof": certificate.proof,
         },
         "policy": spec.policy_to_section(plan.policy),
@@ -307,15 +308,5 @@ def _seal(lines: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _lost(certificate: Certificate) -> dict[str, Any]:
-    """Write how much is lost, and what a loss in rho means."""
-    measure, amount = certificate.loss.measure, certificate.amount
-    meant = {short(delta): show(epsilon) for epsilon, delta in meanings(measure, amount)}
-    return {measure.name: str(amount), **({"epsilon_at_delta": meant} if meant else {})}
-
-
-def _witness(plan: Plan) -> Any:
-    witness = plan.certificate.sensitivity.witness
-    if witness is None:
-        return None
-    return [[{name: str(value) for name, value in record.items()} for record in side] for side in witness]
+def _as_text(record: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in record.items()}

@@ -5,7 +5,6 @@ It bounds the loss between values many steps apart: counts of single cells, say,
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,13 +14,13 @@ from math import inf
 from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import BlowfishError, BlowfishWarning
+from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.graphs import FullDomain, PerAttribute, Public, Secrets
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.ledger.pair_loss import AnyChange
-from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
+from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import (
     IN_NAME_ONLY,
@@ -35,11 +34,10 @@ from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import PRESENCE, Loss, changing, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import RHO, Strength
 from blowfish_privacy.queries import Query, Selection
-from blowfish_privacy.queries.query import ALL_RECORDS, joined, looked_at, read_asked, split
-from blowfish_privacy.release import document, spec
+from blowfish_privacy.queries.query import ALL_RECORDS, joined, looked_at
+from blowfish_privacy.release import document
 from blowfish_privacy.release.plan import Plan
-from blowfish_privacy.release.reading import DAMAGE, Release, parse
-from blowfish_privacy.release.spec import check_query
+from blowfish_privacy.release.reading import Release, parse, read_proof
 
 _MOST_PAIRS = 10_000
 
@@ -169,13 +167,18 @@ def rows_released(ledger: Ledger, entry: Entry) -> MeasuredRows | None:
     It shows it for releases of all records whose rows have independent noise.
     """
     text = ledger.document(entry.key)
+    if text is None:
+        return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BlowfishWarning)
-            return None if text is None else _read(text, entry)
-    except (BlowfishError, *DAMAGE):
+        release = read_proof(parse(text))
+    except BlowfishError:
         # A document of another version, or one that was never read by this one: the chain is a bound too.
         return None
+    proved = release.certificate.loss
+    other = release.policy.hash != entry.policy.hash or (proved.measure, proved.largest) != entry.requested
+    if other or release.selection != ALL_RECORDS or not release.mechanism.independent_rows:
+        return None
+    return MeasuredRows(release.mechanism, release.query, release.policy, bool(proved.largest))
 
 
 def rows_planned(plan: Plan) -> MeasuredRows | None:
@@ -183,20 +186,6 @@ def rows_planned(plan: Plan) -> MeasuredRows | None:
     if plan.selection != ALL_RECORDS or plan.policy.known or not plan.mechanism.independent_rows:
         return None
     return MeasuredRows(plan.mechanism, plan.query, plan.policy, bool(plan.amount))
-
-
-def _read(text: str, entry: Entry) -> MeasuredRows | None:
-    body = parse(text)
-    policy = spec.policy_from_section(body["policy"])
-    query, selection = split(read_asked(check_query(body["query"]), policy.domain))
-    kind = MECHANISMS[body["mechanism"]["name"]]
-    if selection != ALL_RECORDS or not kind.independent_rows:
-        return None
-    mechanism = kind.from_document(query, policy, body["mechanism"], body["records"])
-    proved = mechanism.certify(policy).loss
-    if policy.hash != entry.policy.hash or (proved.measure, proved.largest) != entry.requested:
-        return None
-    return MeasuredRows(mechanism, query, policy, bool(proved.largest))
 
 
 # Values several secret steps apart: how strongly a release protects them, and which it leaves unprotected in effect.

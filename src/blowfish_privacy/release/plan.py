@@ -402,9 +402,7 @@ class Plan(Generic[Asks]):
 
         They are simulated on synthetic shapes with as many records; nothing is read.
         """
-        if self.records is None or not self.amount:
-            return {}
-        if not isinstance(self.mechanism, OrderedFamily | GridFamily):
+        if self.records is None or not self.amount or not isinstance(self.mechanism, OrderedFamily | GridFamily):
             return {}
         return intervals.typical_errors(self.mechanism, self.records)
 

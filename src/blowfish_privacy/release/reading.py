@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Attribute, Domain, quoted, worded
+from blowfish_privacy.domain import Attribute, Cell, Domain, quoted, worded
 from blowfish_privacy.errors import BlowfishWarning, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS, Mechanism
 from blowfish_privacy.mechanisms.constraints import Constraints
@@ -116,7 +116,8 @@ def _without_values(body: dict[str, Any], part: dict[str, Any] | None) -> Releas
         policy = spec.policy_from_section(stated["policy"])
     query, selection = split(read_asked(check_query(stated["query"]), policy.domain))
     group = dict(zip(selection.by, [] if part is None else part["value"], strict=part is not None))
-    population = _population(Populations(policy, selection, divided=query.divided), policy.domain, group)
+    populations = Populations(policy, selection, divided=query.divided)
+    population = populations[populations.public_part(cell_of(policy.domain, group))] if group else populations.whole
     kind = MECHANISMS[stated["mechanism"]["name"]]
     records = _checked_records(stated["records"], population.policy)
     mechanism = kind.from_document(query, population.policy, stated["mechanism"], records)
@@ -142,20 +143,18 @@ def _read(body: dict[str, Any], part: dict[str, Any] | None, folder: Path | None
     return replace(release, noisy=noisy, folder=folder if kept else None, blocks=blocks)
 
 
-def _population(populations: Populations, domain: Domain, group: Mapping[str, Any]) -> Population:
-    cell = tuple(position_of(domain[name], value) for name, value in group.items())
-    return populations[populations.public_part(cell)] if group else populations.whole
+def cell_of(domain: Domain, group: Mapping[str, Any]) -> Cell:
+    """Find the positions of the values that the records of a group share, as :func:`.label` wrote them."""
+    return tuple(_position(domain[name], str(value)) for name, value in group.items())
 
 
-def position_of(attribute: Attribute, written: Any) -> int:
-    """Find the value that a document writes; :func:`~.group_documents.label` wrote it."""
-    labels = {str(label(attribute, position)): position for position in range(attribute.size)}
-    return labels[str(written)]
+def _position(attribute: Attribute, written: str) -> int:
+    return {str(label(attribute, position)): position for position in range(attribute.size)}[written]
 
 
 def _check_form(stated: dict[str, Any]) -> None:
     """Check the kinds of what a document states, as a whole or of one group: results and pictures rely on them."""
-    wrong = [key for key, kinds in _FORM.items() if not isinstance(stated[key], kinds)]
+    wrong = [key for key, kinds in document.FORM.items() if not isinstance(stated[key], kinds)]
     texts = [stated["guarantee"]["statement"], *stated["notices"], stated["error"]["of"]] if not wrong else []
     sizes = [stated["error"][key] for key in ("mse", "rmse", "within_95_in_100")] if not wrong else []
     if wrong or not all(isinstance(text, str) for text in texts):
@@ -164,13 +163,6 @@ def _check_form(stated: dict[str, Any]) -> None:
         raise SpecError("the document is damaged: it states no error that noise can have.")
 
 
-_FORM: dict[str, Any] = {
-    **dict.fromkeys(("name", "unit", "randomness", "time"), str),
-    **dict.fromkeys(("query", "error", "mechanism", "guarantee", "policy", "package", "ledger"), dict),
-    **dict.fromkeys(("post_processing", "notices"), list),
-    "values": (list, dict),
-    "records": int | None,
-}
 _LARGEST_ERROR = 2.0**400
 
 

@@ -124,8 +124,8 @@ def draw(
     """Answer a plan with noise, each of its groups, if it has any; given a folder, the values are kept in it."""
     if plan.selection:
         return _draw_groups(engine, plan, mechanisms, source)
-    aggregates = EngineAggregates(engine, plan, _blocks(plan, mechanisms[()]))
     mechanism = mechanisms[()]
+    aggregates = EngineAggregates(engine, plan, _blocks(plan, mechanism))
     if folder is None:
         noisy: Noisy = mechanism.draw(aggregates, source)
     else:

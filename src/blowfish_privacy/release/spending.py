@@ -62,7 +62,8 @@ class Spending:
             if rho is not None:
                 raise problem("delta stands beside epsilon.", hint="rho says all by itself.")
             delta = checked_delta(delta, "delta", error=problem)
-        concentrated = rho is not None or (error is not None and delta is None and _counts_in_rho(noise, ledger))
+        counts_in_rho = noise == "gaussian" or (noise is None and ledger not in (None, EPSILON))
+        concentrated = rho is not None or (error is not None and delta is None and counts_in_rho)
         if noise == "gaussian" and not concentrated and delta is None:
             raise problem("Gaussian noise loses rho, not epsilon.", hint="give rho, or delta beside epsilon.")
         amount = rho if rho is not None else epsilon
@@ -113,10 +114,6 @@ class Spending:
         """What a ledger will have charged for what is certain, under its own policy."""
         measure, amount = self.certain or (EPSILON, Fraction(0))
         return amount if self.ledger is None else self.ledger.converted(amount, measure)
-
-
-def _counts_in_rho(noise: Noise | None, ledger: Measure | None) -> bool:
-    return noise == "gaussian" or (noise is None and ledger not in (None, EPSILON))
 
 
 def _pure(rho: Fraction, ledger: Measure | None) -> Fraction:

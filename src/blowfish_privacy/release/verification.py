@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import BlowfishError, LedgerError, SpecError
 from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.ledger.composition import PolicyCache, rounded
@@ -173,7 +174,7 @@ def _part_problems(release: Release) -> list[str]:
 def _group_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
     first = releases[0]
     domain, selection = first.policy.domain, first.selection
-    cells = [_cell(release) for release in releases]
+    cells = [reading.cell_of(domain, release.group) for release in releases]
     possible = [*selection.groups(domain)]
     defects: list[str] = []
     if len(set(cells)) < len(cells) or not set(cells) <= set(possible):
@@ -186,25 +187,15 @@ def _group_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
     counted = [release.records for release in releases if release.records is not None]
     if stated is not None and complete and len(counted) == len(cells) and sum(counted) != stated:
         defects.append("The groups do not have as many records as the policy states.")
-    return defects or _whole_problems(body, releases)
-
-
-def _cell(release: Release) -> tuple[int, ...]:
-    return tuple(reading.position_of(release.policy.domain[name], value) for name, value in release.group.items())
-
-
-def _whole_problems(body: dict[str, Any], releases: list[Release]) -> list[str]:
-    """Compare what a document of groups states as a whole with what its groups prove together."""
-    first = releases[0]
-    check_asked(first.query, first.selection, first.policy.domain)
+    if defects:
+        return defects
+    check_asked(first.query, selection, domain)
     plan = whole_plan(releases)
     if plan is None:
         return ["Groups of a secret attribute were made with different noise."]
     expected = _expected(plan, body)
-    compared = (*_COMPARED, "values", "records", "error", "guarantee")
-    if any(body[key] != expected[key] for key in compared):
-        return ["The whole does not state what its groups prove together."]
-    return []
+    agree = all(body[key] == expected[key] for key in (*_COMPARED, "values", "records", "error", "guarantee"))
+    return [] if agree else ["The whole does not state what its groups prove together."]
 
 
 def whole_plan(releases: Sequence[Release]) -> Plan | None:
@@ -216,9 +207,10 @@ def whole_plan(releases: Sequence[Release]) -> Plan | None:
     if not first.selection.by:
         return first.plan()
     populations = Populations(first.policy, first.selection, divided=first.query.divided)
-    made: dict[tuple[int, ...], Plan] = {}
+    made: dict[Cell, Plan] = {}
     for release in releases:
-        plan = made.setdefault(populations.public_part(_cell(release)), release.plan())
+        cell = reading.cell_of(first.policy.domain, release.group)
+        plan = made.setdefault(populations.public_part(cell), release.plan())
         if plan.certificate != release.certificate:
             return None
     return together(first.selection, populations, made)
