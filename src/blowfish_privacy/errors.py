@@ -130,7 +130,7 @@ _LONGEST_COMPARED = 200
 
 def nearest(name: str, options: Iterable[str]) -> str:
     """Word a hint that names the option closest to a misspelt name."""
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # only mistakes need it
 
     known = sorted(options)
     # Comparing takes time that grows with the square of the lengths: what is long or among very many is not compared.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from blowfish_privacy.cli.main import run
 from blowfish_privacy.cli.terminal import as_json, echo, load_file, print_json, print_table
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.policies.explain import explain_pair
-from blowfish_privacy.release.spec import PolicyFile
 from blowfish_privacy.support.exact import positive, rounded, rounded_up, show
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from blowfish_lab.audit.averaging import AttackComparison, Attacked
     from blowfish_privacy.mechanisms import Error
     from blowfish_privacy.noise import BitSource
-    from blowfish_privacy.release.plan import Plan
 
 
 # A table that looks like people and is nobody, and a policy for it: for the demonstrations.
@@ -139,11 +138,14 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
     On synthetic data, where sums of adjacent cells are public: plain differentially private counts are averaged into
     near-exact ones; those of a policy that names the sums are not.
     """
+    # Help needs none of these.
     from blowfish_lab.audit.averaging import compare, draw_averaging_attack, first_cell_mechanism
+    from blowfish_privacy.noise import SystemSource
     from blowfish_privacy.results.pictures.figure import png
+    from blowfish_privacy.testing.seeded import SeededSource
 
     amount = positive(epsilon, "epsilon", error=SpecError)
-    source = _source(seed)
+    source = SystemSource() if seed is None else SeededSource(seed)
     with task(f"Attacking {2 * runs * len(LENGTHS):,} releases"):
         example = _example(LENGTHS[-1], amount, source)
         comparisons = [compare(cells, amount, runs=runs, source=source) for cells in LENGTHS]
@@ -156,16 +158,6 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
         return
     _tell(rounded_up(amount), runs, comparisons, example, remedy)
     echo(f"\n{picture}: the attacker's error against the number of cells")
-
-
-def _source(seed: int | None) -> BitSource:
-    if seed is None:
-        from blowfish_privacy.noise import SystemSource
-
-        return SystemSource()
-    from blowfish_privacy.testing.seeded import SeededSource
-
-    return SeededSource(seed)
 
 
 def _example(cells: int, epsilon: Fraction, source: BitSource) -> list[dict[str, Any]]:
@@ -281,7 +273,13 @@ def table(file: str, rows: int) -> None:
 
 def tour(out: str) -> None:
     """Lead through the census table, from the policy to the ledger."""
-    from blowfish_privacy.cli.main import run
+    # Help, and the command studio, which makes the same table, need none of these.
+    from blowfish_privacy.batch import plan_releases
+    from blowfish_privacy.engines import open_engine
+    from blowfish_privacy.release.plan import PublicNumbers
+    from blowfish_privacy.results.pictures.errors import compare_plans
+    from blowfish_privacy.results.pictures.figure import png
+    from blowfish_privacy.statements.policy import gained, given_up
 
     folder = new_folder(out)
     file = str(make_census(folder))
@@ -298,8 +296,9 @@ def tour(out: str) -> None:
     title("4. The releases, from a ledger that holds the budget")
     run(["ledger", "create", file])
     run(["release", file, "--yes", "--out", str(folder)])
-    plans = _plans(loaded, folder)
-    _draw_comparison(plans, folder)
+    plans = plan_releases(loaded, PublicNumbers(loaded.policy, lambda: open_engine(folder / "census.csv")))
+    noisy = [plan for plan in plans if plan.amount]
+    write_atomically(folder / "accuracy.png", png(compare_plans(noisy, given_up(noisy[0].policy))))
     title("5. How close is it? (the table is synthetic, so here we may look)")
     _compare_with_truth(folder)
     title("6. What was spent")
@@ -313,24 +312,8 @@ def tour(out: str) -> None:
     say(f"edit {folder}/census.yaml, then run: blowfish plan {folder}/census.yaml")
     say("what public sums do to noise that ignores them: blowfish demo attack")
     title("In two sentences")
-    _sum_up(plans, loaded)
-
-
-def _plans(loaded: PolicyFile, folder: Path) -> Sequence[Plan]:
-    from blowfish_privacy.batch import plan_releases
-    from blowfish_privacy.engines import open_engine
-    from blowfish_privacy.release.plan import PublicNumbers
-
-    return plan_releases(loaded, PublicNumbers(loaded.policy, lambda: open_engine(folder / "census.csv")))
-
-
-def _draw_comparison(plans: Sequence[Plan], folder: Path) -> None:
-    from blowfish_privacy.results.pictures.errors import compare_plans
-    from blowfish_privacy.results.pictures.figure import png
-    from blowfish_privacy.statements.policy import given_up
-
-    noisy = [plan for plan in plans if plan.amount]
-    write_atomically(folder / "accuracy.png", png(compare_plans(noisy, given_up(noisy[0].policy))))
+    say(gained(plans))
+    say(given_up(loaded.policy))
 
 
 def _compare_with_truth(folder: Path) -> None:
@@ -352,10 +335,3 @@ def _compare_with_truth(folder: Path) -> None:
     whole = tables.whole()["sex", "school"].values[0, SCHOOLS.index("Doctorate")]
     true = sum((record[1], record[4]) == ("Female", "Doctorate") for record in records)
     say(f"women with a doctorate, in tables of whole numbers: {whole:,}, true {true:,}")
-
-
-def _sum_up(plans: Sequence[Plan], loaded: PolicyFile) -> None:
-    from blowfish_privacy.statements.policy import gained, given_up
-
-    say(gained(plans))
-    say(given_up(loaded.policy))

@@ -22,8 +22,11 @@ from blowfish_privacy.cli.terminal import (
 )
 from blowfish_privacy.errors import LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger
+from blowfish_privacy.ledger.postgres import PostgresLedger
 from blowfish_privacy.privacy.measure import EPSILON, Budget
 from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.results.pictures.errors import draw_balances
+from blowfish_privacy.results.pictures.figure import LEDGER, drawn_from, ending_of, picture
 from blowfish_privacy.statements.ledger import (
     asked_in_words,
     counted,
@@ -125,8 +128,10 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
     )
     for number, made in failures(opened).items():
         echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
-    _print_balances(opened)
-    measure = opened.measure
+    measure, balances = opened.measure, opened.balances
+    if len(balances) > 1:
+        lost = [[name, measure.number(amount), _bar(amount / opened.budget)] for name, amount in balances.items()]
+        print_table(["secret pairs", "lost", "of the budget"], lost)
     spent, left = measure.brief(opened.spent), measure.left(opened.remaining)
     echo(f"Budget {opened.terms.kept}, spent {spent}, left {left}.")
     for sentence in terms_words(opened.terms):
@@ -135,27 +140,14 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
         echo(f"A whole record, which others are up to {whole.steps} steps from, has lost {loss_words(*whole.lost)}.")
 
 
-def _print_balances(opened: Ledger) -> None:
-    """Print what each class of secret pairs has lost, where there are several, with a bar against the budget."""
-    balances = opened.balances
-    if len(balances) > 1:
-        write, budget = opened.measure.number, opened.budget
-        lost = [[name, write(amount), _bar(amount / budget)] for name, amount in balances.items()]
-        print_table(["secret pairs", "lost", "of the budget"], lost)
-
-
 def _bar(share: Fraction) -> str:
-    filled = int(min(share, Fraction(1)) * _BAR)
-    return "#" * filled + "." * (_BAR - filled)
+    return ("#" * int(min(share, Fraction(1)) * _BAR)).ljust(_BAR, ".")
 
 
 _BAR = 40
 
 
 def _draw(opened: Ledger, path: str) -> None:
-    from blowfish_privacy.results.pictures.errors import draw_balances
-    from blowfish_privacy.results.pictures.figure import LEDGER, drawn_from, ending_of, picture
-
     balances, ending = opened.balances, ending_of(path)
     if not balances:
         raise LedgerError("nothing was charged yet, so there are no balances to draw.")
@@ -185,8 +177,6 @@ def verify(file: str, as_json: bool) -> int:  # noqa: FBT001
 @click.argument("role")
 def admit(address: str, role: str) -> None:
     """Let a ROLE of the database spend from the ledger at ADDRESS: it can add rows, and change none."""
-    from blowfish_privacy.ledger.postgres import PostgresLedger
-
     opened = open_by_name(address)
     if not isinstance(opened, PostgresLedger):
         raise LedgerError("only a ledger in PostgreSQL has roles.", hint="a file's permissions say who may use it.")

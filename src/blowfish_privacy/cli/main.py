@@ -15,6 +15,8 @@ import click
 
 from blowfish_privacy.cli import terminal
 from blowfish_privacy.cli.terminal import TerminalProgress
+from blowfish_privacy.errors import BlowfishError, nearest
+from blowfish_privacy.support.postgresql import may_hold_password
 from blowfish_privacy.support.progress import progress_to
 
 STOPPED = 130
@@ -45,7 +47,6 @@ class LazyGroup(click.Group):
         return list(GROUPS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module that defines a command, and return the command."""
         if cmd_name not in GROUPS:
             return None
         module, _, attribute = GROUPS[cmd_name][0].partition(":")
@@ -57,10 +58,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in GROUPS.items()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Suggest the nearest command for a misspelt one."""
         if args and args[0] not in GROUPS and not args[0].startswith("-"):
-            from blowfish_privacy.errors import nearest
-
             ctx.fail(f"There is no command {args[0]!r}. Hint: {nearest(args[0], GROUPS)}")
         return super().resolve_command(ctx, args)
 
@@ -97,8 +95,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    from blowfish_privacy.support.postgresql import may_hold_password
-
     # Usage errors repeat the arguments, and other users see them in the list of processes.
     if any(may_hold_password(each) for each in (sys.argv[1:] if arguments is None else arguments)):
         terminal.say_error(
@@ -119,8 +115,6 @@ def run(arguments: list[str] | None = None) -> int:
 
 def exit_code(error: BaseException) -> int:
     """Say what went wrong and return the exit code that stands for it; what nobody thought of is raised again."""
-    from blowfish_privacy.errors import BlowfishError
-
     match error:
         case BlowfishError():
             terminal.say_error(error.message, error.hint)

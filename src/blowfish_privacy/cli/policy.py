@@ -80,6 +80,7 @@ def _bound(sensitivity: str | None) -> str:
 def _draw(loaded: Policy, file: Path, path: str) -> str | None:
     if not loaded.known or path == "-":
         return None
+    # A policy without known facts needs no library of graphs.
     from blowfish_privacy.results.pictures.figure import POLICY, drawn_from, ending_of, picture
     from blowfish_privacy.results.pictures.policy_graph import draw_policy_graph
 

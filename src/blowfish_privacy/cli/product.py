@@ -79,13 +79,10 @@ def open_named(argument: str) -> NamedLedger:
     if is_address(argument) or Path(argument).suffix.lower() not in (".yaml", ".yml"):
         ledger = open_by_name(argument)
         return NamedLedger(ledger, ledger.name.removesuffix(".ledger"))
-    loaded = load_in_part(argument)
-    return NamedLedger(_ledger(argument, loaded), Path(argument).stem, loaded)
-
-
-def _ledger(argument: str, loaded: PolicyFile) -> Ledger:
+    # It brings the engines and the mechanisms, which checking documents does without.
     from blowfish_privacy.batch import ledger_location
 
+    loaded = load_in_part(argument)
     location = ledger_location(loaded, Path(argument).parent)
     if location is None:
         raise SpecError(
@@ -96,7 +93,9 @@ def _ledger(argument: str, loaded: PolicyFile) -> Ledger:
             f"there is no ledger {location.name} yet, so nothing was released.",
             hint=f"blowfish ledger create {argument} makes it, and blowfish release {argument} the releases.",
         )
-    return open_by_name(location if isinstance(location, str) else str(location))
+    # An address that a file names stays one: its server has to be confirmed.
+    ledger = open_by_name(str(location) if isinstance(location, Path) else location)
+    return NamedLedger(ledger, Path(argument).stem, loaded)
 
 
 def mention_others(file: PolicyFile | None, released: Sequence[Released]) -> None:
@@ -127,15 +126,6 @@ def _is_sqlite(path: Path) -> bool:
 
 
 # The files of all releases of a ledger in a folder: checked against the ledger, and written where they are missing.
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a folder that is not there, in which nothing would be found wrong."""
-    if not folder.is_dir():
-        raise SpecError(
-            f"there is no folder {folder}, so no file in it can be checked.",
-            hint="name the folder that the releases were written to with --out.",
-        )
 
 
 @dataclass(frozen=True)
@@ -251,8 +241,10 @@ def card(release: str, form: str | None, output: str | None, as_json: bool, **op
     checked first, and from the ledger's balances. --json, or a name after -o that ends so, gives the statement, and the
     fields of the public registry of differential privacy deployments that it can fill.
     """
+    if output is not None and Path(output).resolve() == Path(release).resolve():
+        raise SpecError("the card would write over the release.", hint="give another name after -o.")
     if output is not None:
-        _check_output(output, release)
+        keep_others(output, "card", _holds_card)
     wanted = "json" if as_json else form or _form(output)
     if names_product(release):
         made, view = _of_product(release, Path("." if output is None else output).parent, **options)
@@ -303,13 +295,6 @@ def _of_product(
     return made, product_view(product, made, beside)
 
 
-def _check_output(output: str, release: str) -> None:
-    """Refuse to write over anything but a card."""
-    if Path(output).resolve() == Path(release).resolve():
-        raise SpecError("the card would write over the release.", hint="give another name after -o.")
-    keep_others(output, "card", _holds_card)
-
-
 def _holds_card(content: bytes) -> bool:
     """Say whether a file is a card made before, which a new one may replace."""
     try:
@@ -352,7 +337,11 @@ def verify(release: str, out: str, as_json: bool) -> int:  # noqa: FBT001
 
 
 def _verify_product(argument: str, folder: Path, *, as_json: bool) -> int:
-    check_folder(folder)
+    if not folder.is_dir():
+        raise SpecError(
+            f"there is no folder {folder}, so no file in it can be checked.",
+            hint="name the folder that the releases were written to with --out.",
+        )
     named = open_named(argument)
     product = examine_product(named.ledger)
     released = product.released if isinstance(product, Product) else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,11 @@ def plan(file: str, explain: bool, as_json: bool) -> int:  # noqa: FBT001
     outcomes, quote, ledger = _planned(file, loaded)
     plans = [each for each in outcomes if isinstance(each, Plan)]
     unplanned = [each for each in outcomes if isinstance(each, Unplanned)]
-    if quote is not None and not quote.fits:
-        _warn_of_budget(quote)
+    if quote is not None:
+        try:
+            quote.check("the releases cost")
+        except OverBudgetError as error:
+            warn(f"{error.shortage} blowfish release will refuse: {error.hint}")
     if as_json:
         print_json(plans_view(outcomes, loaded.budget, quote))
         return _say_unplanned(unplanned)
@@ -106,7 +110,10 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     if as_json and batch.due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
     _confirm(batch, yes=yes)
-    _make(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.") from None
     written: list[dict[str, Any]] = []
     for made in batch.plans:
         result, files = batch.release(made), outputs[made.name]
@@ -147,20 +154,15 @@ def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned],
             with warnings_in_words():
                 session = open_session(loaded, Path(file).parent)
         except LedgerError as error:
-            echo(f"Planned without the ledger: {error.message}", err=True)
+            _tell(f"Planned without the ledger: {error.message}")
         else:
             batch = Batch.of(loaded, session, ask=ask, check=False)
-            _mention_earlier(batch)
+            if held := [plan.name for plan in batch.plans if plan.key in batch.earlier]:
+                _tell(f"The ledger holds {', '.join(held)} already: released again as before, for nothing.")
             return batch.outcomes, batch.quote, session.ledger
     outcomes = plan_each(loaded, ask)
     losses = [each.certificate.loss for each in outcomes if isinstance(each, Plan)]
     return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget, loaded.policy), None
-
-
-def _mention_earlier(batch: Batch) -> None:
-    held = [plan.name for plan in batch.plans if plan.key in batch.earlier]
-    if held:
-        echo(f"The ledger holds {', '.join(held)} already: released again as before, for nothing.", err=True)
 
 
 def _engine(file: str, loaded: PolicyFile) -> Callable[[], Engine]:
@@ -172,15 +174,7 @@ def _engine(file: str, loaded: PolicyFile) -> Callable[[], Engine]:
     return opened
 
 
-def _tell(words: str) -> None:
-    echo(words, err=True)
-
-
-def _warn_of_budget(quote: Quote) -> None:
-    try:
-        quote.check("the releases cost")
-    except OverBudgetError as error:
-        warn(f"{error.shortage} blowfish release will refuse: {error.hint}")
+_tell = partial(echo, err=True)
 
 
 def _warn_of_notices(plans: Sequence[Plan]) -> None:
@@ -206,13 +200,6 @@ def _confirm(batch: Batch, *, yes: bool) -> None:
         return
     echo(err=True)
     raise SpecError("nobody answered, so nothing was spent.", hint="add --yes to spend without being asked.")
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.") from None
 
 
 def _write(result: Result, outputs: ReleaseFiles) -> None:

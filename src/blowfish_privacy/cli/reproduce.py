@@ -37,6 +37,7 @@ def reproduce(
     Writes a picture, a CSV and a short table for each. What is finished is kept in the output folder: run the same
     command again to go on after an interruption.
     """
+    # Help, and a mistake in the arguments, need none of these.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import click
 
 from blowfish_privacy.cli.demo import make_census, new_folder
 from blowfish_privacy.cli.terminal import echo, say_error
 from blowfish_privacy.errors import BlowfishError, SpecError
-
-if TYPE_CHECKING:
-    from blowfish_privacy.studio.workshop import Workshop
 
 _NEEDED = ("nicegui", "fastapi", "uvicorn")
 
@@ -30,10 +26,15 @@ def studio(file: str | None, demo: bool, port: int, no_browser: bool) -> None:  
     """
     if any(find_spec(name) is None for name in _NEEDED):
         raise SpecError("the studio is not installed.", hint="pip install 'blowfish-privacy[studio]'")
+    if demo and file is not None:
+        raise SpecError("--demo makes a table of its own.", hint=f"leave out --demo, or {file}.")
     if demo:
-        file = _made_up(file)
+        made = make_census(new_folder("demo-output"))
+        echo(f"{made.parent} has a synthetic table and its policy.", err=True)
+        file = str(made)
+    # What these need may not be installed, and takes a second to load.
     from blowfish_privacy.studio.launch import serve
-    from blowfish_privacy.studio.workshop import opened
+    from blowfish_privacy.studio.workshop import keep_unsaved, opened
 
     workshop, remarks = opened(file)
     for remark in remarks:
@@ -41,29 +42,15 @@ def studio(file: str | None, demo: bool, port: int, no_browser: bool) -> None:  
     try:
         serve(workshop, port=port, show=not no_browser, tell=_announce)
     finally:
-        _keep(workshop)
-
-
-def _keep(workshop: Workshop) -> None:
-    from blowfish_privacy.studio.workshop import keep_unsaved
-
-    try:
-        kept = keep_unsaved(workshop)
-    except BlowfishError as error:
-        say_error(error.message, error.hint)
-    else:
+        try:
+            kept = keep_unsaved(workshop)
+        except BlowfishError as error:
+            kept = None
+            say_error(error.message, error.hint)
         if kept is not None:
             echo(f"What was not saved is kept in {kept}.", err=True)
             if kept.parent != workshop.suggested_path.parent:
                 echo("Its own folder could not be written. Copy it before the temporary folder is emptied.", err=True)
-
-
-def _made_up(file: str | None) -> str:
-    if file is not None:
-        raise SpecError("--demo makes a table of its own.", hint=f"leave out --demo, or {file}.")
-    made = make_census(new_folder("demo-output"))
-    echo(f"{made.parent} has a synthetic table and its policy.", err=True)
-    return str(made)
 
 
 def _announce(address: str) -> None:

@@ -22,7 +22,7 @@ from blowfish_privacy.support.postgresql import is_address
 from blowfish_privacy.support.progress import Task
 from blowfish_privacy.support.text import printable
 
-# Help needs none of these: it starts without numpy.
+# Help needs neither these nor rich: it starts without numpy.
 if TYPE_CHECKING:
     from blowfish_privacy.ledger import Ledger
     from blowfish_privacy.release.spec import PolicyFile

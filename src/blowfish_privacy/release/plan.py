@@ -393,7 +393,7 @@ class Plan(Generic[Asks]):
 
     def plain_error(self) -> Error | None:
         """Say how wrong plain differential privacy would be; None if out of reach, or where the policy is just that."""
-        from blowfish_privacy.release.explain import plain_error
+        from blowfish_privacy.release.explain import plain_error  # it makes plans itself
 
         return plain_error(self)
 
@@ -426,7 +426,7 @@ class Plan(Generic[Asks]):
 
     def explain(self) -> str:
         """Say in plain words what will be released, how, at what cost, and how wrong it will be."""
-        from blowfish_privacy.release.explain import explain_plan
+        from blowfish_privacy.release.explain import explain_plan  # it makes plans itself
 
         return explain_plan(self)
 
@@ -455,7 +455,7 @@ def make_plan(
     if key is not None:
         options["key"] = key
     if selection:
-        from blowfish_privacy.release.groups import plan_groups
+        from blowfish_privacy.release.groups import plan_groups  # it makes a plan of each group
 
         return plan_groups(query, selection, policy, all_records=records, sizes=sizes, **options)
     return plan_population(query, Population(policy, {}, (), policy), records=records, **options)

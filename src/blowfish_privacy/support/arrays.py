@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import floor, log10
 from typing import Any, TypeAlias
 
@@ -133,8 +133,6 @@ def solver(system: Floats) -> Callable[[Floats], Floats]:
 
 def _solver(system: Floats) -> Callable[[Floats], Floats]:
     if len(system) > FEW:
-        from functools import partial
-
         from scipy.linalg import cho_factor, cho_solve
 
         return partial(cho_solve, cho_factor(system))
@@ -179,7 +177,6 @@ class Columns(Iterator[list[Any]]):
         return zip(*map(_cells, self.columns), strict=True)
 
     def __next__(self) -> list[Any]:
-        """Return the next row."""
         return list(next(self._rows))
 
     def texts(self, write: Callable[[str], str]) -> Iterator[list[str]]:
