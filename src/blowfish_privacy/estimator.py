@@ -124,7 +124,6 @@ def _form(estimator: KMeansEstimator, given: Any) -> tuple[tuple[int, int], list
 
 
 def _table(estimator: KMeansEstimator, given: Any) -> Floats:
-    """Let scikit-learn turn X into finite numbers."""
     with _without_values():
         checked: Any = validate_data(copy(estimator), given, reset=True, dtype=np.float64)
     return cast(Floats, checked)

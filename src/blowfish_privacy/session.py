@@ -300,7 +300,6 @@ class Session:
 
 
 def _read(text: str, folder: Path | None) -> Any:
-    """Read the document of a release that is recorded."""
     try:
         return results.from_text(text, folder)
     except MemoryError:

@@ -47,6 +47,7 @@ def plan_groups(
     populations = Populations(policy, selection, divided=query.divided)
     amounts = _amounts(populations, policy.domain, spending)
     made: dict[Cell, Plan] = {}
+    noise: Noise | None = None
     with task("Planning the groups"):
         for group, amount in amounts.items():
             population = populations[group]
@@ -57,10 +58,12 @@ def plan_groups(
                 # That a group has no records is public, and then it has no mean.
                 continue
             same = None if isinstance(spending.amount, Mapping) else _like(made, population, records)
-            alike = replace(amount, noise=_noise(made) or amount.noise)
+            alike = replace(amount, noise=noise or amount.noise)
             made[group] = same or plan_population(
                 query, population, records=records, selection=selection, spending=alike, **options
             )
+            # All groups get the noise of the first: their losses add up in one measure.
+            noise = "gaussian" if made[group].mechanism.counted_in is RHO else "laplace"
     if not made:
         raise RefusalError("there is no record in any group.", hint="choose other groups.")
     return _assuming(together(selection, populations, made), all_records)
@@ -95,12 +98,6 @@ def _amounts(populations: Populations, domain: Domain, spending: Spending) -> di
     if not amounts:
         raise QueryError("no group is given an amount.", hint="one amount for all, or {value: amount}.")
     return amounts
-
-
-def _noise(made: Mapping[Cell, Plan]) -> Noise | None:
-    """Return the kind of noise that the first group got: losses of all groups add up in one measure."""
-    first = next(iter(made.values()), None)
-    return None if first is None else "gaussian" if first.mechanism.counted_in is RHO else "laplace"
 
 
 def _like(made: Mapping[Cell, Plan], population: Population, records: int | None) -> Plan | None:

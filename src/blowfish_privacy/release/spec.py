@@ -42,6 +42,7 @@ from blowfish_privacy.support.file_forms import (
 from blowfish_privacy.support.limits import ATTRIBUTES, FILE_CHARACTERS, RECORDS, RELEASES
 from blowfish_privacy.support.text import read_text
 
+# Pydantic is loaded with the first file: declaring a policy needs none.
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
@@ -111,14 +112,6 @@ class Locator:
         """Say in an error of a part where it stands."""
         line, (part, rest) = self.line(path), part_of(path, self.body)
         return error.within(at_line(line) + ": ".join(filter(None, (part, dotted(rest)))), line)
-
-    def line_only(self, path: Path, build: Callable[..., Any], *arguments: Any) -> Any:
-        """Build a part that names itself in its errors."""
-        try:
-            return build(*arguments)
-        except BlowfishError as error:
-            error.line = self.line(path)
-            raise
 
 
 ANYWHERE = Locator()
@@ -501,7 +494,11 @@ def _read(text: str, folder: FilePath | None) -> PolicyFile:
         if "\0" in (body.get(key) or ""):
             raise SpecError(f"{key} must not hold the character NUL.", line=at.line((key,)))
     policy = _read_policy(body["policy"], at, folder)
-    budget = None if body.get("budget") is None else at.line_only(("budget",), Budget.read, body["budget"], "budget")
+    try:
+        budget = None if body.get("budget") is None else Budget.read(body["budget"], "budget")
+    except BlowfishError as error:
+        error.line = at.line(("budget",))
+        raise
     measure = None if budget is None else budget.measure
     releases: dict[int, PlannedRelease] = {}
     for number, entry in enumerate(body.get("releases", [])):

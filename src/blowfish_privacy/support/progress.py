@@ -111,8 +111,10 @@ def finished(
             handed_out.add(future)
             yield futures[future], future.result()
     except KeyboardInterrupt:
-        for future in [each for each in futures if each not in handed_out and _succeeded(each)]:
-            yield futures[future], future.result()
+        ended = [each for each in futures if each not in handed_out and each.done() and not each.cancelled()]
+        for future in ended:
+            if future.exception() is None:
+                yield futures[future], future.result()
         raise
     except BrokenExecutor:
         hint = "there may be too little memory for so many workers: try --workers 1."
@@ -123,10 +125,6 @@ def finished(
                 if child.pid not in before:
                     child.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _succeeded(future: Future[Any]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _start_server() -> None:

@@ -193,16 +193,13 @@ def _pieces(value: Any) -> list[str]:
     if isinstance(value, list):
         entries = [_pieces(each) for each in value]
     else:
-        entries = [[f"{_scalar(name)}: {first}", *rest] for name, (first, *rest) in _pairs(value)]
+        written = {name: _pieces(each) for name, each in value.items()}
+        entries = [[f"{_scalar(name)}: {first}", *rest] for name, (first, *rest) in written.items()]
     pieces = [piece for *before, last in entries for piece in (*before, f"{last},")]
     opening, closing = "[]" if isinstance(value, list) else "{}"
     pieces[0] = opening + pieces[0]
     pieces[-1] = pieces[-1].removesuffix(",") + closing
     return pieces
-
-
-def _pairs(value: dict[Any, Any]) -> list[tuple[Any, list[str]]]:
-    return [(name, _pieces(each)) for name, each in value.items()]
 
 
 def _scalar(value: Any) -> str:

@@ -256,7 +256,6 @@ class _Dumper(yaml.SafeDumper):
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write every value out."""
         return True
 
 
