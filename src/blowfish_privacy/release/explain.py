@@ -50,7 +50,7 @@ def error_left(plan: Plan) -> float | None:
 
 # Plain differential privacy, which every plan is compared with.
 
-_RIVALS: WeakKeyDictionary[Plan, Plan | None] = WeakKeyDictionary()
+_BASELINES: WeakKeyDictionary[Plan, Plan | None] = WeakKeyDictionary()
 """What plans were compared with: a comparison is made in several places, and some take seconds to plan."""
 
 
@@ -70,15 +70,15 @@ def plain_error(plan: Plan) -> Error | None:
 
     A policy that is plain differential privacy itself is compared with nothing.
     """
-    rival = rival_of(plan)
-    error = None if rival is None else rival.expected_error()
+    baseline = baseline_of(plan)
+    error = None if baseline is None else baseline.expected_error()
     return error if error is not None and error.of == plan.expected_error().of else None
 
 
 def comparison(plan: Plan) -> list[ErrorPart]:
     """Compare the parts of an answer, where their errors differ, with those under plain differential privacy."""
-    parts, rival = plan.mechanism.parts(), rival_of(plan)
-    usual = {} if rival is None else {title: rmse for title, _, rmse in rival.mechanism.parts()}
+    parts, baseline = plan.mechanism.parts(), baseline_of(plan)
+    usual = {} if baseline is None else {title: rmse for title, _, rmse in baseline.mechanism.parts()}
     return [ErrorPart(title, numbers, rmse, usual.get(title)) for title, numbers, rmse in parts]
 
 
@@ -89,13 +89,13 @@ def kind_of_plain(policy: Policy) -> str | None:
     return "bounded" if policy.size != "unknown" and is_differential_privacy(policy) else None
 
 
-def rival_of(plan: Plan) -> Plan | None:
+def baseline_of(plan: Plan) -> Plan | None:
     """Plan the same question at the same epsilon under plain differential privacy; None where the policy is that."""
     if not plan.amount or kind_of_plain(plan.policy) is not None:
         return None
-    if plan not in _RIVALS:
-        _RIVALS[plan] = _planned(plan)
-    return _RIVALS[plan]
+    if plan not in _BASELINES:
+        _BASELINES[plan] = _planned(plan)
+    return _BASELINES[plan]
 
 
 def _planned(plan: Plan) -> Plan | None:
@@ -108,12 +108,12 @@ def _planned(plan: Plan) -> Plan | None:
     try:
         asked = joined(plan.query, plan.selection)
         spending = Spending(plan.mechanism.counted_in, plan.amount, noise="gaussian" if plan.rho else "laplace")
-        rival = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
-        if rival.mechanism.stands_in_for and not plan.mechanism.stands_in_for:
+        baseline = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        if baseline.mechanism.stands_in_for and not plan.mechanism.stands_in_for:
             # It was chosen over a better guarantee, and guarantees are compared.
-            named = rival.mechanism.stands_in_for
-            rival = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
-        return replace(rival, assumed=plan.assumed)
+            guaranteed = baseline.mechanism.stands_in_for
+            baseline = make_plan(asked, usual, spending=spending, mechanism=guaranteed, records=plan.records)
+        return replace(baseline, assumed=plan.assumed)
     except BlowfishError:
         return None
 

@@ -22,7 +22,7 @@ from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Budget, meaning_words
 from blowfish_privacy.queries.query import joined, split
-from blowfish_privacy.release.explain import compare, comparison, rival_of
+from blowfish_privacy.release.explain import baseline_of, compare, comparison
 from blowfish_privacy.release.losses import full_domain, rows_planned, rows_released, weakest
 from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan, query_words, selected
 from blowfish_privacy.release.spec import Unplanned
@@ -205,8 +205,8 @@ def by_size(plan: Plan) -> dict[str, Any] | None:
     errors = plan.mechanism.errors_by_size() if plan.amount else {}
     if not errors:
         return None
-    rival = rival_of(plan)
-    plain = {} if rival is None else rival.mechanism.errors_by_size()
+    baseline = baseline_of(plan)
+    plain = {} if baseline is None else baseline.mechanism.errors_by_size()
     of = plan.expected_error().of.removeprefix("a random ")
     return {
         "of": of,
