@@ -289,7 +289,12 @@ def smallest_amount(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction
             return False
 
     # Errors shrink about as fast as the amount grows, or its root, so the error at 1 says where to look.
-    power = _power_of_ten(calibrate, wanted)
+    try:
+        guess = calibrate(Fraction(1)).expected_error().rmse / float(wanted)
+    except TooFewError:
+        guess = 1.0
+    power = Fraction(10) ** ceil(log10(guess)) if guess > 0 else _SMALLEST
+    power = min(max(power, _SMALLEST), _LARGEST)
     while power > _SMALLEST and good(power / 10):
         power /= 10
     while not good(power):
@@ -308,15 +313,6 @@ def smallest_amount(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction
 
 
 _SMALLEST, _LARGEST = Fraction(1, 10**9), Fraction(10**6)
-
-
-def _power_of_ten(calibrate: Callable[[Fraction], Mechanism], wanted: Fraction) -> Fraction:
-    try:
-        guess = calibrate(Fraction(1)).expected_error().rmse / float(wanted)
-    except TooFewError:
-        guess = 1.0
-    power = Fraction(10) ** ceil(log10(guess)) if guess > 0 else _SMALLEST
-    return min(max(power, _SMALLEST), _LARGEST)
 
 
 def costs(asked: Asked, policy: Policy) -> bool:

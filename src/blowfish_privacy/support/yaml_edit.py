@@ -226,16 +226,16 @@ def is_inline(value: Any, level: int, *, column: int, listed: bool = False) -> b
 
 def entry(name: Any, value: Any, level: int, column: int) -> list[str]:
     """Write an entry of a mapping as lines, without the column of the mapping in front of them."""
-    key = inline(name)
-    if is_inline(value, level, column=column + len(key) + 2):
-        return [f"{key}: {line}" if not at else line for at, line in _numbered(value, column, len(key) + 2)]
-    return [f"{key}:", *(f"  {line}" for line in block(value, level, column + 2))]
+    key = f"{inline(name)}:"
+    if is_inline(value, level, column=column + len(key) + 1):
+        return _beside(f"{key} ", value, column)
+    return [key, *(f"  {line}" for line in block(value, level, column + 2))]
 
 
 def listed(value: Any, level: int, column: int) -> list[str]:
     """Write an entry of a list as lines, without the column of the list in front of them."""
     if is_inline(value, level, column=column + 2, listed=True):
-        return [f"- {line}" if not at else line for at, line in _numbered(value, column, 2)]
+        return _beside("- ", value, column)
     first, *rest = block(value, level, column + 2)
     return [f"- {first}", *(f"  {line}" for line in rest)]
 
@@ -247,9 +247,9 @@ def block(value: Any, level: int, column: int) -> list[str]:
     return [line for name, each in value.items() for line in entry(name, each, level + 1, column)]
 
 
-def _numbered(value: Any, column: int, used: int) -> list[tuple[int, str]]:
-    lines = inline(value, column, used).split("\n")
-    return [(at, line if not at else line[column:]) for at, line in enumerate(lines)]
+def _beside(lead: str, value: Any, column: int) -> list[str]:
+    first, *rest = inline(value, column, len(lead)).split("\n")
+    return [f"{lead}{first}", *(line[column:] for line in rest)]
 
 
 def edited(text: str, body: Any) -> str:
