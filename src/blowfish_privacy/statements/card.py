@@ -32,19 +32,6 @@ from blowfish_privacy.statements.card_page import Card, Item, Section
 from blowfish_privacy.support.exact import about, rounded_up
 from blowfish_privacy.support.text import LONGEST_NAME
 
-# What must not be overlooked, each where a reader looks for it.
-
-
-def not_hidden(releases: Sequence[Release]) -> list[str]:
-    """Say which numbers no noise hides."""
-    return [notice.as_published for notice in notices_of(releases) if notice.exact]
-
-
-def on_exactness(releases: Sequence[Release]) -> list[str]:
-    """Say what else must not be overlooked, which is about how exact the numbers are."""
-    return [notice.as_published for notice in notices_of(releases) if not notice.exact]
-
-
 # The words of a card: values and names that somebody chose, made safe to read, and numbers in sentences.
 
 FURTHER_UNDER_FACTS = (
@@ -102,13 +89,6 @@ def unit(policy: Policy) -> str:
         return f"{who}. Tables are compared that differ in a person's values and in those of others {known}."
     each = "" if rows == 1 else ", and how many of them each person has is not protected"
     return f"{who}. Tables are compared that differ in a person's values; how many records there are is public{each}."
-
-
-def values_of(domain: Domain) -> str:
-    """List the attributes and their declared values."""
-    shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
-    more = len(domain.names) - MOST_LISTED
-    return "; ".join(shown) + (f"; and {more:,} more attribute{'s' * (more > 1)}" if more > 0 else "")
 
 
 def values(attribute: Attribute) -> str:
@@ -181,20 +161,15 @@ def made_with(releases: Sequence[Release]) -> str:
     for release in sorted(releases, key=lambda release: release.certificate.amount, reverse=True):
         noise = f"{release.mechanism.name}. {release.mechanism.words()}"
         alike.setdefault(noise if release.certificate.amount else EXACT, []).append(release)
-    (words, _), *more = alike.items()
-    if not more:
-        return words
-    ends = [next(iter(alike.items())), more[-1]]
-    said = " ".join(f"For {_parts(group)}: {words}" for words, group in ends)
-    return said if len(more) == 1 else f"{said} For the other groups: as the document says."
-
-
-def year(time: str) -> str:
-    """Return the year of a document's time."""
-    try:
-        return str(datetime.fromisoformat(time).year)
-    except ValueError:
-        return "no date"
+    if len(alike) == 1:
+        return next(iter(alike))
+    said: list[str] = []
+    every = [*alike.items()]
+    for noise, (first, *others) in (every[0], every[-1]):
+        shared = " and ".join(f"{quoted(each)} {worded(name(str(value)))}" for each, value in first.group.items())
+        more = f" and {len(others):,} more" if others else ""
+        said.append(f"For {shared}{more} ({lost_by(first)}): {noise}")
+    return " ".join([*said, *(["For the other groups: as the document says."] if len(alike) > 2 else [])])
 
 
 def together(costliest: Release, left_out: int) -> str:
@@ -212,12 +187,6 @@ def together(costliest: Release, left_out: int) -> str:
         f"Each person is in one group, and no secret pair changes {shared}: the groups together cost what "
         f"the costliest does, {cost}, not the sum.{nothing}"
     )
-
-
-def _parts(group: Sequence[Release]) -> str:
-    shared = " and ".join(f"{quoted(each)} {worded(name(str(value)))}" for each, value in group[0].group.items())
-    more = f" and {len(group) - 1:,} more" if len(group) > 1 else ""
-    return f"{shared}{more} ({lost_by(group[0])})"
 
 
 def lost_by(release: Release) -> str:
@@ -252,31 +221,10 @@ def flavour(policy: Policy, measure: Measure) -> str:
 
 def name(text: str) -> str:
     """Show a name that somebody chose: on one line, and not longer than a name should be."""
-    return tidy(text, LONGEST_NAME)
-
-
-def tidy(text: str, longest: int | None = _LONGEST) -> str:
-    """Keep what a document says on one line: no control characters, none that change the direction of text."""
-    return one_line(text, longest)
+    return one_line(text, LONGEST_NAME)
 
 
 # What a card says is protected, and how strongly.
-
-
-def lost(release: Release) -> Strength:
-    """Return how strongly a release protects."""
-    return Strength(release.certificate.loss.measure, release.certificate.amount)
-
-
-def less_than_full_domain(policy: Policy, strength: Strength) -> Item:
-    """Say what differential privacy would hold to the same factor, and this policy does not."""
-    bounded = "bounded " if policy.size == "unknown" else ""
-    held = "presence" if presence_only(policy) else "its secret pairs"
-    return Item(
-        f"Less than {bounded}differential privacy",
-        f"With the same {strength.measure.unit} it would hold all values of a person to the factor "
-        f"{strength.factor()}; this policy holds only {held} to it.",
-    )
 
 
 def strength_words(policy: Policy, strength: Strength) -> str:
@@ -316,18 +264,6 @@ def records_known(body: Mapping[str, Any], main: Release) -> str | None:
     if "groups" in body and main.population.public:
         return f"The number of records of each {' and '.join(map(quoted, main.selection.by))}."
     return None if main.records is None else f"The number of records: {main.records:,}."
-
-
-def shown_exactly(releases: Sequence[Release]) -> Iterator[str]:
-    """Say what a release with noise has without noise: parts of its answer, and totals beside it."""
-    if any(each.certificate.amount for each in releases):
-        yield from dict.fromkeys(shown for each in releases if (shown := each.mechanism.without_noise()) is not None)
-    yield from dict.fromkeys(words(each.query, each.blocks.labels) for each in releases if each.blocks)
-
-
-def known_facts(policy: Policy) -> Iterator[str]:
-    """Name the facts that were assumed to be known, all of them."""
-    yield from (f"Known fact: {fact.words(policy.domain, whole=True)}." for fact in policy.known)
 
 
 def error_of(release: Release) -> Mapping[str, Any]:
@@ -378,7 +314,7 @@ def make_card(text: str, *, publisher: str | None = None, folder: Path | None = 
         called=main.name,
         time=str(found.body["time"]),
         policy=main.policy,
-        strength=lost(main),
+        strength=Strength(main.certificate.loss.measure, main.certificate.amount),
         full=main.certificate.differential_privacy,
         releases=(found,),
         publisher=publisher,
@@ -387,14 +323,6 @@ def make_card(text: str, *, publisher: str | None = None, folder: Path | None = 
         found=found,
         remarks=remarks(from_text(text, folder)),
     ).card()
-
-
-def tidied(section: Section) -> Section:
-    """Keep each line of a section on one line, and cut what is too long, but for what must not be cut."""
-    items = (
-        replace(item, text=tidy(item.text, *((None,) if item.label in _NEVER_CUT else ()))) for item in section.items
-    )
-    return replace(section, items=tuple(items))
 
 
 def parameters(lost: Strength) -> dict[str, str]:
@@ -445,7 +373,15 @@ class Writer(ABC):
 
     def card(self) -> Card:
         """Write all sections."""
-        sections = (tidied(section) for section in self.sections() if section.items or section.pictures)
+        sections: list[Section] = []
+        for section in self.sections():
+            # Each line stays on one line, and what is too long is cut, but for what must not be cut.
+            items = [
+                replace(item, text=one_line(item.text, None if item.label in _NEVER_CUT else _LONGEST))
+                for item in section.items
+            ]
+            if items or section.pictures:
+                sections.append(replace(section, items=tuple(items)))
         return Card(
             name(self.called),
             self.summary(),
@@ -478,6 +414,11 @@ class Writer(ABC):
         """Say something about one of the releases."""
         return f"{self.names[each.number]}: {sentence}" if self.names else _capitalised(sentence)
 
+    def notes(self, each: VerifiedRelease, *, exact: bool) -> Iterator[Item]:
+        """Say what must not be overlooked: which numbers no noise hides, or how wrong the others are."""
+        notices = (notice.as_published for notice in notices_of(each.parts) if notice.exact == exact)
+        return (Item("Note", self.about(each, notice)) for notice in notices)
+
     def assured(self, total: str, read: str) -> str:
         """Say how strongly noise protects, and what that means to somebody who reads all of it."""
         strength = self.strength
@@ -499,7 +440,10 @@ class Writer(ABC):
     def records(self, domain: Domain) -> Iterator[Item]:
         """Say what the records are, and which values they can have."""
         yield Item("Data", "One record for each person." if self.policy.rows_per_person == 1 else "Records of people.")
-        yield Item("Values a record can have", f"{values_of(domain)}.")
+        shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
+        more = len(domain.names) - MOST_LISTED
+        shown += [f"and {more:,} more attribute{'s' * (more > 1)}"] if more > 0 else []
+        yield Item("Values a record can have", f"{'; '.join(shown)}.")
 
     def protected(self) -> Iterator[Item]:
         """Say whose values are protected, which of them, and how strongly."""
@@ -530,7 +474,7 @@ class Writer(ABC):
         policies = self.policies()
         for each in self.releases:
             if each.plan.amount:
-                yield from (Item("Note", self.about(each, notice)) for notice in not_hidden(each.parts))
+                yield from self.notes(each, exact=True)
             else:
                 yield Item("No noise", self.about(each, f"{why_exact(each.main)}, so it is as it is."))
         said = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
@@ -543,7 +487,13 @@ class Writer(ABC):
         if any(policy.known and policy.compensation == "secret-moves" for policy in policies):
             yield Item("Weaker than usual", WEAKER)
         if self.strength.amount and not self.policy.known and not self.full:
-            yield less_than_full_domain(self.policy, self.strength)
+            bounded = "bounded " if self.policy.size == "unknown" else ""
+            held = "presence" if presence_only(self.policy) else "its secret pairs"
+            yield Item(
+                f"Less than {bounded}differential privacy",
+                f"With the same {self.strength.measure.unit} it would hold all values of a person to the factor "
+                f"{self.strength.factor()}; this policy holds only {held} to it.",
+            )
         yield Item("Beyond any noise", BEYOND_NOISE)
 
     def _quantities(self, policies: Sequence[Policy]) -> Iterator[str]:
@@ -553,20 +503,28 @@ class Writer(ABC):
             if public is not None and not each.main.policy.size == "unknown" != self.policy.size:
                 inside = f"In {self.names[each.number]}: " if self.names and each.main.selection.where else ""
                 yield f"{inside}{public[0].lower()}{public[1:]}" if inside else public
+            # What a release with noise has without noise: parts of its answer, and totals beside it.
+            noisy = any(part.certificate.amount for part in each.parts)
+            exact = [part.mechanism.without_noise() for part in each.parts] if noisy else []
+            exact += [words(part.query, part.blocks.labels) for part in each.parts if part.blocks]
             called = self.names.get(each.number, "this release")
-            yield from (f"In {called}, exactly: {shown}." for shown in shown_exactly(each.parts))
-        facts = [fact for policy in policies for fact in known_facts(policy)]
-        yield from facts or [NO_FACTS]
+            yield from (f"In {called}, exactly: {shown}." for shown in dict.fromkeys(exact) if shown is not None)
+        known = [(policy.domain, fact) for policy in policies for fact in policy.known]
+        yield from [f"Known fact: {fact.words(domain, whole=True)}." for domain, fact in known] or [NO_FACTS]
 
     def meant(self) -> Iterator[Item]:
         """Say what the strength means, where it is not counted in epsilon."""
         if meant := " or ".join(meaning_words(self.strength.measure, self.strength.amount)):
             yield Item("Strength", f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
 
-    def who(self) -> str:
-        """Say who published it, for the citation."""
-        made = year(self.time)
-        return f"{name(self.publisher)} ({made})" if self.publisher else f"({made})"
+    def cited(self, promise: str, documents: str) -> Item:
+        """Say how to cite it: who published it when, what it is, what it promises, and the hashes of its documents."""
+        try:
+            made = str(datetime.fromisoformat(self.time).year)
+        except ValueError:
+            made = "no date"
+        who = f"{name(self.publisher)} ({made})" if self.publisher else f"({made})"
+        return Item("Cite as", f"{who}. {quoted(self.called)}. {promise}, blowfish-privacy; {documents}.")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -620,7 +578,7 @@ class _ReleaseWriter(Writer):
             return
         said = " ".join(self.remarks) or "It comes from the noise alone."
         yield Item("Expected error", f"{error_words(self.found.parts)} {said}")
-        yield from (Item("Note", notice) for notice in on_exactness(self.found.parts))
+        yield from self.notes(self.found, exact=False)
 
     def _made(self) -> Iterator[Item]:
         main, parts, body = self.found.main, self.found.parts, self.found.body
@@ -648,14 +606,10 @@ class _ReleaseWriter(Writer):
         yield Item("Post-processing", POST_PROCESSING)
 
     def _cite(self) -> Iterator[Item]:
-        sha256, main = str(self.found.body["sha256"]), self.found.main
+        sha256 = str(self.found.body["sha256"])
         yield Item("Check", "blowfish verify derives guarantee and error anew from the document.")
         yield Item("Document", f"sha256 {sha256}")
-        yield Item("Policy", f"sha256 {main.policy.hash}")
+        yield Item("Policy", f"sha256 {self.policy.hash}")
         # Why there is no loss is said above, where known facts may be the reason.
-        promise = self.found.plan.certificate.promise
-        yield Item(
-            "Cite as",
-            f"{self.who()}. {quoted(main.name)}. {promise}, blowfish-privacy; document {sha256[:12]}.",
-        )
+        yield self.cited(self.found.plan.certificate.promise, f"document {sha256[:12]}")
         yield Item("Method", METHOD)

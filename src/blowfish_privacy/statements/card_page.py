@@ -140,24 +140,20 @@ def markdown(card: Card) -> str:
     """Write a card as Markdown; pictures are shown where there is a file of them."""
     parts = [f"# {escaped(card.title)}", escaped(card.summary)]
     for section in card.sections:
-        body = "\n\n".join(_markdown_parts(section))
+        body: list[str] = []
+        if section.table is not None:
+            rows = (section.table.header, ("---",) * len(section.table.header), *section.table.rows)
+            body.append("\n".join(f"| {' | '.join(map(escaped, row))} |" for row in rows))
+        lines = [
+            f"- **{escaped(item.label)}**: {escaped(item.text)}"
+            + "".join(f" [{escaped(file)}]({quote(file)})" for file in item.files)
+            for item in section.items
+        ]
+        body += ["\n".join(lines)] if lines else []
+        body += [f"![{escaped(each.caption)}]({quote(each.file)})" for each in section.pictures if each.file]
         if body:
-            parts.append(f"## {escaped(section.title)}\n\n{body}")
+            parts += [f"## {escaped(section.title)}", *body]
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown_parts(section: Section) -> Iterator[str]:
-    if section.table is not None:
-        rows = (section.table.header, ("---",) * len(section.table.header), *section.table.rows)
-        yield "\n".join(f"| {' | '.join(map(escaped, row))} |" for row in rows)
-    lines = [
-        f"- **{escaped(item.label)}**: {escaped(item.text)}"
-        + "".join(f" [{escaped(file)}]({quote(file)})" for file in item.files)
-        for item in section.items
-    ]
-    if lines:
-        yield "\n".join(lines)
-    yield from (f"![{escaped(each.caption)}]({quote(each.file)})" for each in section.pictures if each.file)
 
 
 def is_card(text: str) -> bool:
@@ -173,13 +169,6 @@ def escaped(text: str) -> str:
 def _marked(text: str) -> str:
     """Escape a text for HTML; names keep to themselves, whatever the direction of their writing is."""
     return _NAME.sub(r"“<bdi>\1</bdi>”", html.escape(text))
-
-
-def _line(item: Item, before: Item | None) -> str:
-    """Write one line; a label that stands above already is not repeated."""
-    label = "" if before is not None and before.label == item.label else _marked(item.label)
-    links = "".join(f' <a href="{quote(file)}" download>{html.escape(file)}</a>' for file in item.files)
-    return f"<dt>{label}</dt><dd>{_marked(item.text)}{links}</dd>"
 
 
 def _table(table: CardTable) -> str:
@@ -201,8 +190,15 @@ def _figure(picture: Picture) -> str:
 
 
 def _section(section: Section) -> str:
-    lines = "\n".join(_line(item, before) for item, before in zip(section.items, (None, *section.items), strict=False))
-    listed = f"<dl>\n{lines}\n</dl>\n" if lines else ""
+    lines: list[str] = []
+    before = ""
+    for item in section.items:
+        # A label that stands above already is not repeated.
+        label = "" if item.label == before else _marked(item.label)
+        links = "".join(f' <a href="{quote(file)}" download>{html.escape(file)}</a>' for file in item.files)
+        lines.append(f"<dt>{label}</dt><dd>{_marked(item.text)}{links}</dd>\n")
+        before = item.label
+    listed = f"<dl>\n{''.join(lines)}</dl>\n" if lines else ""
     table = "" if section.table is None else _table(section.table)
     figures = "".join(f"{_figure(picture)}\n" for picture in section.pictures)
     return f"<section>\n<h2>{html.escape(section.title)}</h2>\n{table}{listed}{figures}</section>"
@@ -242,19 +238,17 @@ def card_view(card: Card) -> dict[str, Any]:
     del view["sections"]
     if card.releases is None:
         del view["releases"]
-    sections = [_section_view(section) for section in card.sections]
+    sections: list[dict[str, Any]] = []
+    for section in card.sections:
+        items = [{"label": item.label, "text": item.text} for item in section.items]
+        table = {} if section.table is None else {"table": asdict(section.table)}
+        sections.append({"title": section.title, "items": items, **table})
     return {**view.pop("parameters"), **view, "sections": sections, "registry": registry(card)}
 
 
 def is_card_view(view: Any) -> bool:
     """Say whether something read from JSON is a card."""
     return isinstance(view, dict) and {"summary", "sections", "registry"} <= {*cast("dict[str, Any]", view)}
-
-
-def _section_view(section: Section) -> dict[str, Any]:
-    items = [{"label": item.label, "text": item.text} for item in section.items]
-    view: dict[str, Any] = {"title": section.title, "items": items}
-    return view if section.table is None else {**view, "table": asdict(section.table)}
 
 
 def registry(card: Card) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import SpecError
-from blowfish_privacy.ledger import Entry, Ledger, Report
+from blowfish_privacy.ledger import Ledger, Report
 from blowfish_privacy.ledger.entry import by_class, in_words
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import IN_NAME_ONLY, furthest_apart
@@ -35,7 +35,6 @@ from blowfish_privacy.statements.card import (
     error_of,
     error_words,
     made_with,
-    on_exactness,
     randomness,
     remarks,
     software,
@@ -119,13 +118,18 @@ def named(released: VerifiedRelease, product: Product) -> str:
 
 def release_words(released: Released, product: Product) -> str:
     """Say what a release is, how wrong, what it lost and when."""
-    return f"{statistic(released.parts)} {_exactness(released, product)} {_cost(released, product)}"
-
-
-def charge_words(entry: Entry) -> str:
-    """Say what was charged where nothing was handed out."""
-    charged = f"Entry {entry.number}, {quoted(entry.description)}: {loss_words(entry.loss)}."
-    return f"{charged} Nothing was handed out for it, and it counts."
+    said = [statistic(released.parts)]
+    if released.plan.amount:
+        said += [f"Typical error {error_words(released.parts)}", *remarks(from_text(released.text, product.folder))]
+    else:
+        said += [f"Without noise: {why_exact(released.main)}."]
+    entry, own, charged = released.entry, released.plan.certificate.loss, released.entry.loss
+    if not charged.largest:
+        return " ".join([*said, f"It lost nothing (entry {entry.number})."])
+    same = own.measure.words(own.largest) == charged.measure.words(charged.largest)
+    counted = "" if same else f"{own.measure.words(own.largest)}, counted as "
+    rule = "" if released.plan.policy.hash == product.policy.hash else f"; {entry.rule}"
+    return " ".join([*said, f"It lost {counted}{loss_words(charged)} (entry {entry.number}{rule})."])
 
 
 def loss_words(loss: Loss) -> str:
@@ -133,40 +137,16 @@ def loss_words(loss: Loss) -> str:
     lost = {pairs: amount for pairs, amount in by_class(loss, None).items() if amount}
     if not lost:
         return "nothing lost"
-    partly = {pairs for pairs in lost if _within(loss, pairs)}
+    # What a class lost was lost on some of its pairs alone, wherever it was lost.
+    partly = {p for p in lost if all(other.within for other, _ in loss if other == EVERY or other.whole == p)}
     most, number = loss.measure.words(loss.largest), loss.measure.number
-    every = _SOME if len(partly) == len(lost) else ""
-    names = {pairs: f"{pairs_named(pairs)}{_SOME if pairs in partly and not every else ''}" for pairs in lost}
+    some = " (of some records)"
+    every = some if len(partly) == len(lost) else ""
+    names = {pairs: f"{pairs_named(pairs)}{some if pairs in partly and not every else ''}" for pairs in lost}
     if len({*map(number, lost.values())}) == 1:
         return f"{most} on {', '.join(names.values())}{every}"
     each = ", ".join(f"{names[pairs]} {number(amount)}" for pairs, amount in lost.items())
     return f"at most {most}{every}: {each}"
-
-
-_SOME = " (of some records)"
-
-
-def _within(loss: Loss, pairs: PairClass) -> bool:
-    """Say whether what a class lost was lost on some of its pairs alone, wherever it was lost."""
-    return all(other.within for other, _ in loss if other == EVERY or other.whole == pairs)
-
-
-def _exactness(released: Released, product: Product) -> str:
-    if not released.plan.amount:
-        return f"Without noise: {why_exact(released.main)}."
-    said = remarks(from_text(released.text, product.folder))
-    return " ".join([f"Typical error {error_words(released.parts)}", *said])
-
-
-def _cost(released: Released, product: Product) -> str:
-    entry, own = released.entry, released.plan.certificate.loss
-    charged = entry.loss
-    if not charged.largest:
-        return f"It lost nothing (entry {entry.number})."
-    same = own.measure.words(own.largest) == charged.measure.words(charged.largest)
-    counted = "" if same else f"{own.measure.words(own.largest)}, counted as "
-    rule = "" if released.plan.policy.hash == product.policy.hash else f"; {entry.rule}"
-    return f"It lost {counted}{loss_words(charged)} (entry {entry.number}{rule})."
 
 
 # What a product's card says is protected, and what all releases together mean for somebody who guesses.
@@ -174,18 +154,16 @@ def _cost(released: Released, product: Product) -> str:
 
 def loss_table(loss: ProductLoss) -> CardTable:
     """Write for each class of secret pairs what it lost and what that means."""
-    rows = [_row(loss, f"{pairs_named(pairs)}", amount) for pairs, amount in loss.classes.items()]
-    whole = loss.whole_record
-    if whole is not None and len(rows) > 1:
-        rows.append(_row(loss, "all attributes, a secret step in each", whole))
-    measure = loss.product.measure
+    measure, whole = loss.product.measure, loss.whole_record
+    lost = {pairs_named(pairs): amount for pairs, amount in loss.classes.items()}
+    if whole is not None and len(lost) > 1:
+        lost["all attributes, a secret step in each"] = whole
+    rows: list[tuple[str, ...]] = []
+    for named, amount in lost.items():
+        strength = loss.strength(amount)
+        sure = f"{strength.certainty} %" if amount else "50 %, as before"
+        rows.append((named, measure.number(amount), strength.factor(), sure))
     return CardTable(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
-
-
-def _row(loss: ProductLoss, named: str, amount: Fraction) -> tuple[str, ...]:
-    strength = loss.strength(amount)
-    sure = f"{strength.certainty} %" if amount else "50 %, as before"
-    return named, loss.product.measure.number(amount), strength.factor(), sure
 
 
 def _whole_record(loss: ProductLoss) -> str:
@@ -350,36 +328,31 @@ class _ProductWriter(Writer):
 
     def _published(self) -> Iterator[Item]:
         for each in self.product.released:
-            said = f"{release_words(each, self.product)}{self._not_beside(each)}"
-            yield Item(named(each, self.product), said, self._files_of(each))
+            said, beside = release_words(each, self.product), self._beside(each)
+            foreign = ", ".join(quoted(path.name) for path in beside.foreign)
+            if self.files is not None and not beside.own:
+                said += " Its files are not beside this page."
+            elif foreign:
+                said += f" Beside this page, but not what was released: {foreign}."
+            yield Item(named(each, self.product), said, tuple(path.name for path in beside.own))
             cautions = each.main.query.cautions().items()
             yield from (Item(heading, self.about(each, caution)) for heading, caution in cautions)
             if each.plan.amount:
-                yield from (Item("Note", self.about(each, notice)) for notice in on_exactness(each.parts))
+                yield from self.notes(each, exact=False)
         for entry in self.product.unreleased:
-            yield Item("Charged, not handed out", charge_words(entry))
+            charged = f"Entry {entry.number}, {quoted(entry.description)}: {loss_words(entry.loss)}."
+            yield Item("Charged, not handed out", f"{charged} Nothing was handed out for it, and it counts.")
         if self.product.released:
             yield self.published()
 
     def _beside(self, each: Released) -> FilesBeside:
-        return FilesBeside() if self.files is None else self.files.get(each.entry.number, FilesBeside())
-
-    def _files_of(self, each: Released) -> tuple[str, ...]:
-        return tuple(path.name for path in self._beside(each).own)
-
-    def _not_beside(self, each: Released) -> str:
-        """Say which files of a release are not offered."""
-        beside = self._beside(each)
-        if self.files is not None and not beside.own:
-            return " Its files are not beside this page."
-        names = ", ".join(quoted(path.name) for path in beside.foreign)
-        return f" Beside this page, but not what was released: {names}." if names else ""
+        return (self.files or {}).get(each.entry.number, FilesBeside())
 
     def _pictures(self) -> Iterator[Picture]:
         for each in self.product.released:
             made = from_text(each.text, self.product.folder)
             if values_file(made) is None:
-                drawn = (file for file in self._files_of(each) if file.endswith(".png"))
+                drawn = (path.name for path in self._beside(each).own if path.name.endswith(".png"))
                 yield Picture(named(each, self.product), partial(_draw, made), next(drawn, None))
 
     def _made(self) -> Iterator[Item]:
@@ -418,10 +391,7 @@ class _ProductWriter(Writer):
             many = len(product.released)
             said = f"{many:,} release{'' if many == 1 else 's'}, together {product.measure.words(product.spent)}"
             hashes = ", ".join(str(each.body["sha256"])[:12] for each in product.released)
-            yield Item(
-                "Cite as",
-                f"{self.who()}. {quoted(self.called)}. {said}, blowfish-privacy; documents {hashes}.",
-            )
+            yield self.cited(said, f"documents {hashes}")
         yield Item("Method", METHOD)
 
 
@@ -454,7 +424,15 @@ def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] 
             {"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in loss.far_apart()
         ],
         "releases": [_release_view(each, beside.get(each.entry.number, FilesBeside())) for each in product.released],
-        "not_handed_out": [_charge_view(entry) for entry in product.unreleased],
+        "not_handed_out": [
+            {
+                "entry": entry.number,
+                "release": entry.label,
+                "charged": str(entry.charged),
+                "lost": _amounts(entry.loss, None),
+            }
+            for entry in product.unreleased
+        ],
     }
 
 
@@ -510,14 +488,9 @@ def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
         },
         own.measure.name: str(own.largest),
         "charged": str(each.entry.charged),
-        "lost": {named: str(amount) for named, amount in in_words(each.entry.loss, None).items()},
+        "lost": _amounts(each.entry.loss, None),
         "policy": each.plan.policy.hash,
         "sha256": each.body["sha256"],
         "files": [path.name for path in files.own],
         "not_its_own": [path.name for path in files.foreign],
     }
-
-
-def _charge_view(entry: Entry) -> dict[str, Any]:
-    lost = {named: str(amount) for named, amount in in_words(entry.loss, None).items()}
-    return {"entry": entry.number, "release": entry.label, "charged": str(entry.charged), "lost": lost}
