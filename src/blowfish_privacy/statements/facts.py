@@ -16,7 +16,7 @@ from blowfish_privacy.errors import BlowfishError, BlowfishWarning
 from blowfish_privacy.known_facts.facts import KnownFact
 from blowfish_privacy.policies.policy import Policy, stated_facts
 from blowfish_privacy.release.explain import error_left
-from blowfish_privacy.release.plan import Plan, PublicNumbers, make_plan
+from blowfish_privacy.release.plan import PublicNumbers, make_plan
 from blowfish_privacy.release.spec import PlannedRelease
 from blowfish_privacy.statements.plan import lost_on
 from blowfish_privacy.support.exact import about
@@ -125,64 +125,43 @@ class FactsView:
 
 def facts_view(policy: Policy, releases: Sequence[PlannedRelease], numbers: PublicNumbers | None = None) -> FactsView:
     """Plan every release with and without the facts; ``numbers`` asks for public numbers of records where needed."""
-    planner = _Planner(releases, numbers)
-    given = planner.outlooks(policy)
+    given = [_outlook(release, policy, numbers) for release in releases]
+
+    def effects(others: Sequence[KnownFact]) -> tuple[FactEffect, ...]:
+        """Compare with a policy that knows other facts; the number of records stays as public as it was."""
+        with catch_warnings():
+            simplefilter("ignore", BlowfishWarning)
+            size = policy.size if policy.records is None else policy.records
+            without = replace(policy, known=tuple(others), size=size)
+        pairs = zip(releases, given, strict=True)
+        return tuple(FactEffect(each.name, _outlook(each, without, numbers), after) for each, after in pairs)
+
     stated = stated_facts(policy)
     facts: list[FactView] = []
     for number, fact in enumerate(policy.known):
         others = [other for at, other in enumerate(policy.known) if at != number]
-        alone = len(policy.known) <= MOST_ALONE
-        effects = planner.effects(_knowing(policy, others), given) if alone else ()
-        facts.append(FactView(fact.words(policy.domain), fact in stated, effects))
-    return FactsView(tuple(facts), planner.effects(_knowing(policy, ()), given) if policy.known else ())
+        alone = effects(others) if len(policy.known) <= MOST_ALONE else ()
+        facts.append(FactView(fact.words(policy.domain), fact in stated, alone))
+    return FactsView(tuple(facts), effects(()) if policy.known else ())
 
 
-@dataclass(frozen=True)
-class _Planner:
-    """Plans the same releases under several policies."""
-
-    releases: Sequence[PlannedRelease]
-    numbers: PublicNumbers | None
-
-    def outlooks(self, policy: Policy) -> list[Outlook]:
-        return [self._outlook(release, policy) for release in self.releases]
-
-    def effects(self, without: Policy, given: Sequence[Outlook]) -> tuple[FactEffect, ...]:
-        pairs = zip(self.releases, self.outlooks(without), given, strict=True)
-        return tuple(FactEffect(release.name, before, after) for release, before, after in pairs)
-
-    def _outlook(self, release: PlannedRelease, policy: Policy) -> Outlook:
-        try:
-            return _seen(self._plan(release, policy))
-        except BlowfishError as error:
-            return Outlook(refusal=error.message, hint=error.hint)
-
-    def _plan(self, release: PlannedRelease, policy: Policy) -> Plan:
-        return make_plan(
+def _outlook(release: PlannedRelease, policy: Policy, numbers: PublicNumbers | None) -> Outlook:
+    try:
+        plan = make_plan(
             release.query,
             policy,
             spending=release.spending,
             mechanism=release.mechanism,
-            records=policy.records if self.numbers is None else self.numbers.records(release.query),
-            sizes=None if self.numbers is None else self.numbers.sizes(release.query),
+            records=policy.records if numbers is None else numbers.records(release.query),
+            sizes=None if numbers is None else numbers.sizes(release.query),
             name=release.name,
         )
-
-
-def _seen(plan: Plan) -> Outlook:
-    measure = plan.certificate.loss.measure
-    return Outlook(
-        f"{measure.name} {about(float(plan.amount))}",
-        plan.amount,
-        plan.expected_error().rmse,
-        error_left(plan),
-        lost_on=lost_on(plan.certificate.loss, plan.policy) if plan.amount else "",
-    )
-
-
-def _knowing(policy: Policy, facts: Sequence[KnownFact]) -> Policy:
-    """Return the policy with other facts; the number of records stays as public as it was."""
-    with catch_warnings():
-        simplefilter("ignore", BlowfishWarning)
-        size = policy.size if policy.records is None else policy.records
-        return replace(policy, known=tuple(facts), size=size)
+        return Outlook(
+            f"{plan.certificate.loss.measure.name} {about(float(plan.amount))}",
+            plan.amount,
+            plan.expected_error().rmse,
+            error_left(plan),
+            lost_on=lost_on(plan.certificate.loss, plan.policy) if plan.amount else "",
+        )
+    except BlowfishError as error:
+        return Outlook(refusal=error.message, hint=error.hint)

@@ -147,6 +147,8 @@ MOST_PARTS = 16
 FACTORS = tuple(Fraction(2) ** power for power in range(-4, 5))
 """The multiples of what a plan loses at which :func:`by_amount` plans it again."""
 
+_EXACT = "Nothing here is secret under this policy: it is published exactly, and costs nothing."
+
 
 def accuracy_view(plan: Plan) -> dict[str, Any]:
     """Show the typical error of a plan and what it draws on; quick for all kinds of releases."""
@@ -166,7 +168,7 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
         "lost_on": lost_on(loss, plan.policy),
         "draws_on": _draws_on(loss, plan.policy),
         "lost": {name: str(amount) for name, amount in _lost(loss, plan.policy).items()},
-        "words": accuracy_words(plan),
+        "words": f"Typical error of {error.of}: {about(error.rmse)}." if plan.amount else _EXACT,
         "notices": plan.notices,
     }
 
@@ -177,14 +179,6 @@ def _draws_on(loss: Loss, policy: Policy) -> str:
     if len({*lost.values()}) <= 1:
         return lost_on(loss, policy)
     return ", ".join(f"{name} ({about(float(amount))})" for name, amount in lost.items())
-
-
-def accuracy_words(plan: Plan) -> str:
-    """Say in a sentence how wrong a plan will typically be."""
-    error = plan.expected_error()
-    if not plan.amount:
-        return "Nothing here is secret under this policy: it is published exactly, and costs nothing."
-    return f"Typical error of {error.of}: {about(error.rmse)}."
 
 
 def error_words(plan: Plan) -> str:
@@ -346,7 +340,23 @@ def unplanned_cells(unplanned: Unplanned) -> list[str]:
 
 def plan_view(plan: Plan) -> dict[str, Any]:
     """Show one plan; errors are root mean squared, and those of plain differential privacy for the same epsilon."""
-    return {**_row(plan), **_bounds(plan), **_parts(plan)}
+    whole = full_domain(plan)
+    parts = [
+        {"title": each.title, "cells": each.numbers, "rmse": each.rmse, "plain_differential_privacy_rmse": each.plain}
+        for each in comparison(plan)
+    ]
+    view = {
+        **_row(plan),
+        # What is kept of a whole record where it is hidden, and of values several steps apart.
+        "full_domain": None if whole is None else show(whole),
+        "further_apart": [
+            {"pair": each.pair, "steps": int(each.hops), "factor": each.factor}
+            for each in weakest(plan)
+            if each.hops > 1
+        ],
+    }
+    promised = plan.mechanism.promises(plan.population.policy, whole) if parts else []
+    return {**view, "parts": parts, "promises": promised} if parts else view
 
 
 def _row(plan: Plan) -> dict[str, Any]:
@@ -370,43 +380,19 @@ def _row(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _bounds(plan: Plan) -> dict[str, Any]:
-    """Show what is kept of values several steps apart, and of a whole record where it is hidden."""
-    whole, far = full_domain(plan), (each for each in weakest(plan) if each.hops > 1)
-    return {
-        "full_domain": None if whole is None else show(whole),
-        "further_apart": [{"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in far],
-    }
-
-
-def _parts(plan: Plan) -> dict[str, Any]:
-    """Show the errors of the parts of an answer, where they differ, and what else is proved."""
-    parts = [
-        {"title": each.title, "cells": each.numbers, "rmse": each.rmse, "plain_differential_privacy_rmse": each.plain}
-        for each in comparison(plan)
-    ]
-    if not parts:
-        return {}
-    return {"parts": parts, "promises": plan.mechanism.promises(plan.population.policy, full_domain(plan))}
-
-
 def plan_cells(plan: Plan) -> list[str]:
     """Write the cells of a plan's row, with numbers rounded for reading."""
-    error = plan.expected_error()
-    sizes = {"rmse": error.rmse, "within_95_in_100": error.interval("0.95")}
-    view = {**_row(plan), "scale": _scale_cell(plan)} | {name: shown(size, error) for name, size in sizes.items()}
-    return [str(view[column]) for column in COLUMNS]
-
-
-def _scale_cell(plan: Plan) -> str:
-    """Write the noise scales in the unit of the answer; a dash where there are several units, which explain tells."""
     error, scales = plan.expected_error(), plan.certificate.scales[:3]
-    if plan.rho:
-        return _scales(plan)
-    if len(scales) == 1 and isinstance(error, ExpectedError):
-        return rounded(scales[0] * error.unit)
-    one_unit = error.unit == 1 and plan.query.counts_records
-    return ", ".join(map(rounded, scales)) if one_unit or not plan.amount else "-"
+    sizes = {"rmse": error.rmse, "within_95_in_100": error.interval("0.95")}
+    view = _row(plan) | {name: shown(size, error) for name, size in sizes.items()}
+    if not plan.rho:
+        # In the unit of the answer; a dash where there are several units, which explain tells.
+        if len(scales) == 1 and isinstance(error, ExpectedError):
+            view["scale"] = rounded(scales[0] * error.unit)
+        else:
+            one_unit = error.unit == 1 and plan.query.counts_records
+            view["scale"] = ", ".join(map(rounded, scales)) if one_unit or not plan.amount else "-"
+    return [str(view[column]) for column in COLUMNS]
 
 
 def _scales(plan: Plan) -> str:
@@ -455,7 +441,13 @@ def in_name_only(plans: Sequence[Plan], quote: Quote | None, ledger: Ledger | No
     ``quote`` is what the ledger, or one that is not made yet, says to those that are not paid for.
     """
     if ledger is None or quote is None:
-        return [*_without_ledger(plans, quote).in_name_only("these releases")]
+        own = tuple(_own(plan) for plan in plans)
+        pure = all(each.loss.measure is EPSILON for each in own)
+        measure = quote.terms.measure if quote is not None else EPSILON if pure else RHO
+        lost = Loss.total((each.loss.measured_in(measure, each.policy.rows_per_person) for each in own), measure)
+        known = any(each.policy.known for each in own)
+        far = FarLosses(plans[0].policy, lost, lost.largest, None if known else own)
+        return [*far.in_name_only("these releases")]
     entries, base = ledger.entries(), ledger.base
     paid = {entry.key for entry in entries}
     due = [as_charged(_own(plan), ledger.quote(_own(plan).loss, plan.policy)) for plan in plans if plan.key not in paid]
@@ -471,15 +463,6 @@ def made_by(ledger: Ledger, due: Sequence[OwnLoss] = ()) -> tuple[OwnLoss, ...] 
     except (LedgerError, RefusalError):
         return None
     return None if any(each.policy.known for each in made) else made
-
-
-def _without_ledger(plans: Sequence[Plan], quote: Quote | None) -> FarLosses:
-    own = tuple(_own(plan) for plan in plans)
-    pure = all(each.loss.measure is EPSILON for each in own)
-    measure = quote.terms.measure if quote is not None else EPSILON if pure else RHO
-    lost = Loss.total((each.loss.measured_in(measure, each.policy.rows_per_person) for each in own), measure)
-    known = any(each.policy.known for each in own)
-    return FarLosses(plans[0].policy, lost, lost.largest, None if known else own)
 
 
 def _own(plan: Plan) -> OwnLoss:
@@ -523,8 +506,11 @@ def confirmation(
 ) -> Confirmation:
     """Say what releasing plans of one policy will do; ``earlier`` are the entries that paid for some already."""
     policy, due = plans[0].policy, any(plan.key not in earlier for plan in plans)
+    measure = quote.terms.measure
+    leaving = f"{measure.unit} {rounded_down(quote.budget - quote.largest)}"
+    spend = f"Spend {measure.words(quote.cost)} (leaving {leaving}) and read the data?"
     return Confirmation(
-        question=_question(quote) if due else "Hand out what is paid for? It costs nothing more.",
+        question=spend if due else "Hand out what is paid for? It costs nothing more.",
         spends=due,
         releases=tuple(_release(plan, earlier.get(plan.key)) for plan in plans),
         spending=tuple(budget_words(quote)) if due else ("All of it was paid for before. Nothing is spent.",),
@@ -533,16 +519,10 @@ def confirmation(
     )
 
 
-def _question(quote: Quote) -> str:
-    measure = quote.terms.measure
-    left = f"{measure.unit} {rounded_down(quote.budget - quote.largest)}"
-    return f"Spend {measure.words(quote.cost)} (leaving {left}) and read the data?"
-
-
 def _release(plan: Plan, earlier: Entry | None) -> ConfirmedRelease:
-    view = plan_view(plan)
-    loss = plan.certificate.loss.measure.words(plan.amount)
-    cost = f"{loss} on {view['lost_on']}" if plan.amount else "nothing: it has no noise"
+    loss = plan.certificate.loss
+    cost = f"{loss.measure.words(plan.amount)} on {lost_on(loss, plan.policy)}"
+    cost = cost if plan.amount else "nothing: it has no noise"
     return ConfirmedRelease(
         name=plan.name,
         query=asked_words(plan),
