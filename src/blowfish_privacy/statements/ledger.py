@@ -108,7 +108,13 @@ class FarLosses:
         if max((lost.amount for lost in each.values()), default=inf) > bound.amount:
             return (bound,)
         # What costs most in rho need not mean the largest epsilon, so all are kept that no other is as bad as.
-        return tuple(lost for amounts, lost in each.items() if not any(_as_bad(other, amounts) for other in each))
+        return tuple(
+            lost
+            for amounts, lost in each.items()
+            if not any(
+                other != amounts and len(other) == len(amounts) and all(map(ge, other, amounts)) for other in each
+            )
+        )
 
     def _on_each(self, names: Collection[str], most: int) -> Iterator[tuple[Pair, PairLoss]]:
         """Go through all values that chains of secret pairs connect, unless there are too many."""
@@ -132,19 +138,23 @@ class FarLosses:
 
     def _worst(self, pair: str, hops: Hops, domain: Domain, ends: Pair) -> FarLoss:
         """Bound what any two values of some attributes lose; name the ends, or those that lose more if they show."""
-        most = self._by_steps(domain, hops)
+        # The balances bound every step.
+        each = lost_on(self.policy, self.balances, domain)
+        most = self.balances.measure.over(each.amount, int(hops))
+        if len(domain.names) > 1 and (by_attributes := one_by_one(self.policy, self.balances)) is not None:
+            most = min(most, by_attributes)
         if self.made is None:
             return self._apart(pair, hops, most)
         most = min(most, any_pair_loss(self.made, self.policy, self.balances.measure, domain.names).amount)
         try:
-            each = [(one, lost.amount) for one, lost in self._on_each(domain.names, _FEW_PAIRS)]
+            every = [(one, lost.amount) for one, lost in self._on_each(domain.names, _FEW_PAIRS)]
             shown = [ends, *self._shown(domain.names)]
             at_ends, *others = [(one, pair_loss(self.made, one, self.balances.measure).amount) for one in shown]
         except DomainError:
             # Another policy's secrets may depend on attributes that these two values leave open.
             return self._apart(pair, hops, most)
-        most = min(most, max(amount for _, amount in each)) if each else most
-        worst, amount = max((at_ends, *others, *each), key=lambda found: found[1])
+        most = min(most, max(amount for _, amount in every)) if every else most
+        worst, amount = max((at_ends, *others, *every), key=lambda found: found[1])
         if amount > at_ends[1]:
             one, other = (domain.cell(record) for record in worst)
             return self._apart(pair_words(domain, one, other), self.policy.distance(*worst), most)
@@ -160,25 +170,12 @@ class FarLosses:
                 if self.policy.distance(one, other) < inf:
                     yield one, other
 
-    def _by_steps(self, domain: Domain, hops: Hops) -> Fraction:
-        """Let the balances bound every step."""
-        each = lost_on(self.policy, self.balances, domain)
-        bounds = [self.balances.measure.over(each.amount, int(hops))]
-        if len(domain.names) > 1:
-            by_attributes = one_by_one(self.policy, self.balances)
-            bounds += [] if by_attributes is None else [by_attributes]
-        return min(bounds)
-
     def _apart(self, pair: str, hops: Hops, amount: Fraction | float) -> FarLoss:
         lost = None if isinf(amount) else self._strength(Fraction(amount))
         return FarLoss(pair, hops, lost, self._strength(self.spent))
 
     def _strength(self, amount: Fraction) -> Strength:
         return Strength(self.balances.measure, amount)
-
-
-def _as_bad(other: tuple[Fraction | float, ...], amounts: tuple[Fraction | float, ...]) -> bool:
-    return other != amounts and len(other) == len(amounts) and all(map(ge, other, amounts))
 
 
 _FEW = 2_000
@@ -188,8 +185,23 @@ _FEW = 2_000
 def ledger_view(ledger: Ledger) -> dict[str, Any]:
     """Show what was spent, under which policy, and what is left."""
     failed = failures(ledger)
-    entries = [_entry_view(entry, failed.get(entry.number)) for entry in ledger.entries()]
-    balances = {name: str(lost) for name, lost in ledger.balances.items()}
+    entries: list[dict[str, Any]] = []
+    for entry in ledger.entries():
+        own, asked = entry.requested
+        losses = json.loads(write_loss(entry.loss))
+        view = {
+            "entry": entry.number,
+            "time": entry.made,
+            "release": entry.label,
+            "mechanism": entry.mechanism,
+            "policy": entry.policy.hash,
+            own.name: str(asked),
+            "charged": str(entry.charged),
+            "loss": [{**pairs, "amount": str(read_amount(pairs["amount"]))} for pairs in losses],
+            "rule": entry.rule,
+            "failed": failed.get(entry.number),
+        }
+        entries.append(view)
     whole = None if ledger.measure is EPSILON else lost_on_whole_record(ledger)
     return {
         "budget": str(ledger.budget),
@@ -197,7 +209,7 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
         **({} if ledger.measure is EPSILON else {"stated": ledger.terms.view}),
         **({"means": meanings_view(ledger.measure, ledger.budget)} if ledger.measure is RHO else {}),
         "remaining": str(ledger.remaining),
-        "balances": balances,
+        "balances": {name: str(lost) for name, lost in ledger.balances.items()},
         **({} if whole is None else {"whole_record": {"steps": whole.steps, **_loss_view(*whole.lost)}}),
         "entries": entries,
     }
@@ -293,24 +305,6 @@ def counted(report: Report) -> str:
     """Say how many entries and documents a ledger has."""
     entries, documents = report.entries, report.documents
     return f"{entries} {'entry' if entries == 1 else 'entries'} and {documents} document{'' if documents == 1 else 's'}"
-
-
-def _entry_view(entry: Entry, failed: str | None) -> dict[str, Any]:
-    own, asked = entry.requested
-    return {
-        "entry": entry.number,
-        "time": entry.made,
-        "release": entry.label,
-        "mechanism": entry.mechanism,
-        "policy": entry.policy.hash,
-        own.name: str(asked),
-        "charged": str(entry.charged),
-        "loss": [
-            {**pairs, "amount": str(read_amount(pairs["amount"]))} for pairs in json.loads(write_loss(entry.loss))
-        ],
-        "rule": entry.rule,
-        "failed": failed,
-    }
 
 
 # The history of a ledger as rows to read: when what was released, what it cost and on which secret pairs.

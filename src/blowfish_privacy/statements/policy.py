@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, groupby, pairwise
 from math import ceil, exp, isclose, isinf
 from typing import Any
 
-from blowfish_privacy.domain import Attribute, Cell, Domain, Numeric, quoted
+from blowfish_privacy.domain import Domain, Numeric, quoted
 from blowfish_privacy.errors import BlowfishError, PolicyError
-from blowfish_privacy.graphs.graph import Hops, SecretGraph
+from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import (
     PairPromise,
@@ -58,7 +59,7 @@ def policy_view(policy: Policy, budget: Budget | None = None) -> dict[str, Any]:
         "in_name_only": list(name_only_after(policy, budget)),
         "known_facts": [fact.words(policy.domain) for fact in policy.known],
         "records": policy.records,
-        "sensitivities": common_sensitivities(policy),
+        "sensitivities": [_sensitivity(title, query, policy) for title, query in overview(policy.domain)],
     }
 
 
@@ -79,12 +80,8 @@ def pair_view(policy: Policy, first: Mapping[str, Any], second: Mapping[str, Any
     return {"first": first, "second": second, "protected": steps is not None, "steps": steps}
 
 
-def common_sensitivities(policy: Policy) -> list[dict[str, Any]]:
-    """Derive the sensitivities of the queries people ask first; None, with the reason, where that is refused."""
-    return [_sensitivity(title, query, policy) for title, query in overview(policy.domain)]
-
-
 def _sensitivity(title: str, query: Query, policy: Policy) -> dict[str, Any]:
+    """Derive the sensitivity of a query; None, with the reason, where that is refused."""
     try:
         value = sensitivity(query, policy).value
     except BlowfishError as error:
@@ -208,7 +205,10 @@ def graph_view(policy: Policy, name: str, focus: int = 0, also: int | None = Non
         for position in shown
     ]
     pairs = tuple((a, b) for a, b in combinations(shown, 2) if graph.adjacent((a,), (b,)))
-    return GraphView(name, attribute.size, attribute.ordered, tuple(values), pairs, _groups(graph))
+    groups = 1 if graph.connected else None
+    if groups is None and attribute.size <= _MOST_GROUPED:
+        groups = len({graph.component((at,)) for at in range(attribute.size)})
+    return GraphView(name, attribute.size, attribute.ordered, tuple(values), pairs, groups)
 
 
 def reach(policy: Policy, name: str, focus: int) -> Reach:
@@ -218,54 +218,43 @@ def reach(policy: Policy, name: str, focus: int) -> Reach:
     """
     attribute = policy.domain[name]
     _alone(policy, name)
-    steps = _Steps(policy, policy.domain.axis(name), focus)
-    size = attribute.size
+    before, size = policy.domain.axis(name), attribute.size
+    after = len(policy.domain.names) - before - 1
+
+    @cache
+    def steps(position: int) -> int | None:
+        """Count the steps from the focus, with all other attributes fixed; None where nothing protects it."""
+        first, second = ((*(0,) * before, at, *(0,) * after) for at in (focus, position))
+        hops = policy.apart(first, second)
+        return None if isinf(hops) else int(hops)
+
     asked = range(size) if size <= _MOST_ASKED else sorted({*_window(size, focus, 200), *_spread(0, size, 200)})
-    upwards = [at for at in asked if at >= focus]
-    downwards = [at for at in reversed(asked) if at <= focus]
-    ends, starts = steps.last_of_bands(upwards), steps.last_of_bands(downwards)
+    ends = _last_of_bands(steps, [at for at in asked if at >= focus])
+    starts = _last_of_bands(steps, [at for at in reversed(asked) if at <= focus])
+    bands: list[Band] = []
     cuts = sorted({*(end + 1 for end in ends), *starts})
-    bands = [Band(a, b - 1, _range(attribute, a, b - 1), _finite(steps(a))) for a, b in pairwise(cuts)]
+    for first, last in ((a, b - 1) for a, b in pairwise(cuts)):
+        text = attribute.show(first) if first == last else f"{attribute.show(first)} to {attribute.show(last)}"
+        bands.append(Band(first, last, text, steps(first)))
     shown = sorted({focus, *_spread(cuts[0], cuts[-1], _MOST_POINTS)})
-    points = tuple(ReachPoint(at, attribute.show(at), _finite(steps(at))) for at in shown)
+    points = tuple(ReachPoint(at, attribute.show(at), steps(at)) for at in shown)
     return Reach(focus, attribute.show(focus), size, tuple(bands), points, size > len(asked))
 
 
-class _Steps:
-    """Counts the steps from one value of an attribute to another, with all other attributes fixed."""
-
-    def __init__(self, policy: Policy, axis: int, focus: int) -> None:
-        self._policy, self._axis = policy, axis
-        self._focus = self._cell(focus)
-        self._known: dict[int, Hops] = {}
-
-    def __call__(self, position: int) -> Hops:
-        if position not in self._known:
-            self._known[position] = self._policy.apart(self._focus, self._cell(position))
-        return self._known[position]
-
-    def last_of_bands(self, asked: list[int]) -> list[int]:
-        """Walk away from the first of some positions; return where bands end, of the nearest few."""
-        ends: list[int] = []
-        for near, far in pairwise(asked):
-            while self(near) != self(far) and len(ends) < _MOST_BANDS:
-                ends.append(self._last_like(near, far))
-                near = ends[-1] + (1 if far > near else -1)
-            if len(ends) == _MOST_BANDS:
-                return ends
-        return [*ends, asked[-1]]
-
-    def _last_like(self, near: int, far: int) -> int:
-        """Find a position between two whose steps differ at which those of the nearer one end."""
-        same = self(near)
-        while abs(far - near) > 1:
-            middle = (near + far) // 2
-            near, far = (middle, far) if self(middle) == same else (near, middle)
-        return near
-
-    def _cell(self, position: int) -> Cell:
-        zeros = (0,) * len(self._policy.domain.names)
-        return (*zeros[: self._axis], position, *zeros[self._axis + 1 :])
+def _last_of_bands(steps: Callable[[int], int | None], asked: list[int]) -> list[int]:
+    """Walk away from the first of some positions; return where bands of equally many steps end, of the nearest few."""
+    ends: list[int] = []
+    for near, far in pairwise(asked):
+        while steps(near) != steps(far) and len(ends) < _MOST_BANDS:
+            same, last, beyond = steps(near), near, far
+            while abs(beyond - last) > 1:
+                middle = (last + beyond) // 2
+                last, beyond = (middle, beyond) if steps(middle) == same else (last, middle)
+            ends.append(last)
+            near = last + (1 if far > near else -1)
+        if len(ends) == _MOST_BANDS:
+            return ends
+    return [*ends, asked[-1]]
 
 
 def _alone(policy: Policy, name: str) -> SecretGraph:
@@ -284,22 +273,6 @@ def _window(size: int, focus: int, most: int) -> range:
 
 def _spread(start: int, stop: int, most: int) -> list[int]:
     return [*range(start, stop, max(1, (stop - start) // most)), stop - 1]
-
-
-def _groups(graph: SecretGraph) -> int | None:
-    if graph.connected:
-        return 1
-    size = graph.domain.size
-    return len({graph.component((at,)) for at in range(size)}) if size <= _MOST_GROUPED else None
-
-
-def _range(attribute: Attribute, first: int, last: int) -> str:
-    shown = attribute.show(first)
-    return shown if first == last else f"{shown} to {attribute.show(last)}"
-
-
-def _finite(hops: Hops) -> int | None:
-    return None if isinf(hops) else int(hops)
 
 
 def _many(number: int, noun: str) -> str:
@@ -368,7 +341,11 @@ class Odds:
         """Say how far apart the two are and what a release may do to the odds between them."""
         said, pair = self.promise, " and ".join(self.values)
         if said.promised == "tables":
-            return f"{pair} are {said.apart}. {self._on_tables}"
+            return (
+                f"{pair} are {said.apart}. With known facts the promise is about tables that satisfy them: no output "
+                f"is more than {self.factor} times as likely on one table as on another {neighbouring(self.policy)}"
+                f"{self.strength.but}. Where the facts leave no such table, nothing protects the value."
+            )
         if said.promised != "odds":
             return promise_words(self.policy, said, pair)
         if not self.strength.amount:
@@ -378,23 +355,11 @@ class Odds:
         if not self.policy.known:
             whose = "even for an attacker who knows every other record"
         weak = " They are protected in name only." if is_name_only(self.exponent) else ""
+        power = self.strength.words if self.steps == 1 else f"{self.steps} times epsilon"
+        formula = f" (e to the {power})" if self.strength.measure is EPSILON else ""
         return (
             f"{pair} are {said.apart}. After a loss of {self.strength.words}, the odds between them have changed "
-            f"by at most a factor {self.factor}{self._formula}{self.strength.but}, {whose}.{weak}"
-        )
-
-    @property
-    def _formula(self) -> str:
-        if self.strength.measure is not EPSILON:
-            return ""
-        return f" (e to the {self.strength.words})" if self.steps == 1 else f" (e to the {self.steps} times epsilon)"
-
-    @property
-    def _on_tables(self) -> str:
-        return (
-            f"With known facts the promise is about tables that satisfy them: no output is more than {self.factor} "
-            f"times as likely on one table as on another {neighbouring(self.policy)}{self.strength.but}. Where the "
-            "facts leave no such table, nothing protects the value."
+            f"by at most a factor {self.factor}{formula}{self.strength.but}, {whose}.{weak}"
         )
 
     def guess(self, prior: Fraction = EVEN) -> str:
@@ -426,20 +391,23 @@ def lost_between(plan: Plan, names: frozenset[str]) -> Strength:
 
 def percent_up(share: float) -> str:
     """Write a probability in hundredths, never less than it is; with more digits close to certainty."""
-    for digits in range(4):
-        shown = ceil(share * 100 * 10**digits) / 10**digits
-        if shown < 99.5 or (digits and shown < 100):
-            return f"{shown:.{digits}f} %"
-    return "100 %"
+    shown, digits = _hundredths(share)
+    return f"{shown:.{digits}f} %"
 
 
 def percent_down(share: float) -> str:
     """Write a probability in hundredths, never more than it is."""
+    shown, digits = _hundredths(1 - share)
+    return f"{100 - shown:.{digits}f} %"
+
+
+def _hundredths(share: float) -> tuple[float, int]:
+    """Round a probability in hundredths up, to as many digits as keep it from certainty."""
     for digits in range(4):
-        shown = ceil((1 - share) * 100 * 10**digits) / 10**digits
+        shown = ceil(share * 100 * 10**digits) / 10**digits
         if shown < 99.5 or (digits and shown < 100):
-            return f"{100 - shown:.{digits}f} %"
-    return "0 %"
+            return shown, digits
+    return 100, 0
 
 
 def _moved(prior: Fraction, exponent: float) -> float:
