@@ -109,12 +109,6 @@ def few(sentences: Sequence[str]) -> Iterator[str]:
         yield f"And {len(sentences) - MOST_LISTED:,} more, which follow from the policy in the document."
 
 
-def some(names: Sequence[str]) -> str:
-    """List attributes, the first few of many."""
-    more = len(names) - MOST_LISTED
-    return ", ".join(map(quoted, names[:MOST_LISTED])) + (f" and {more:,} more" if more > 0 else "")
-
-
 def undecided(policy: Policy) -> str:
     """Say between what somebody may be undecided, and what they may know."""
     if policy.known:
@@ -124,14 +118,6 @@ def undecided(policy: Policy) -> str:
     if policy.size == "unknown" and not presence_only(policy):
         what += f", or {present}"
     return f"{what} (50 : 50), and knows {others(policy)},"
-
-
-def odds(policy: Policy) -> str:
-    """Say which odds are held, where no facts are known."""
-    if presence_only(policy):
-        return "that a person is in the table"
-    present = " and the odds that a person is in the table" if policy.size == "unknown" else ""
-    return f"between two secret values of a person{present}"
 
 
 def disclosed(release: Release) -> bool:
@@ -233,8 +219,12 @@ def strength_words(policy: Policy, strength: Strength) -> str:
         likely = f"No output is more than {strength.factor()} times as likely on one table as on another"
         return f"{likely} {neighbouring(policy)}{strength.but}."
     how = " (e to the epsilon)" if strength.measure is EPSILON else f"{strength.but}"
+    present = "that a person is in the table"
+    odds = present if presence_only(policy) else "between two secret values of a person"
+    if policy.size == "unknown" and not presence_only(policy):
+        odds += f" and the odds {present}"
     return (
-        f"The odds {odds(policy)} change by at most a factor {strength.factor()}{how}, even for somebody who knows "
+        f"The odds {odds} change by at most a factor {strength.factor()}{how}, even for somebody who knows "
         f"{others(policy)}."
     )
 
@@ -568,8 +558,9 @@ class _ReleaseWriter(Writer):
         every = main.policy.domain
         yield from self.records(every if seen is None else every.project(seen))
         if seen is not None:
-            others = some([each for each in every if each not in seen])
-            yield Item("Not looked at", f"Nothing in this answer depends on {others}.")
+            others = [quoted(each) for each in every if each not in seen]
+            more = f" and {len(others) - MOST_LISTED:,} more" if len(others) > MOST_LISTED else ""
+            yield Item("Not looked at", f"Nothing in this answer depends on {', '.join(others[:MOST_LISTED])}{more}.")
         yield self.published()
 
     def _error(self) -> Iterator[Item]:

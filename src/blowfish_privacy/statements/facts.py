@@ -76,7 +76,8 @@ class FactEffect:
             return (
                 "without noise either way" if before.exact else "published without noise: nothing secret is left in it"
             )
-        return self._cost + self._balance + self._back
+        changed = f", and draws on the balance of {after.lost_on} instead of {before.lost_on or 'none'}"
+        return self._cost + (changed if after.lost_on != before.lost_on else "") + self._back
 
     @property
     def _cost(self) -> str:
@@ -90,11 +91,6 @@ class FactEffect:
         if after.amount != before.amount:
             return f"{after.lost} instead of {before.lost}"
         return "costs nothing" if after.lost_on == before.lost_on else "as exact as before"
-
-    @property
-    def _balance(self) -> str:
-        before, after = self.without.lost_on, self.given.lost_on
-        return "" if after == before else f", and draws on the balance of {after} instead of {before or 'none'}"
 
     @property
     def _back(self) -> str:
