@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from glob import escape
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from blowfish_privacy import results
 from blowfish_privacy.errors import BlowfishError, SpecError
@@ -21,26 +21,24 @@ from blowfish_privacy.support.files import IN_THE_LEDGER
 AnyResult: TypeAlias = Result | GroupsResult
 
 DOCUMENT = "release.json"
-PARQUET = "parquet"
 
 
-@dataclass(frozen=True)
-class FileKind:
-    """A kind of file that is made from a release."""
-
-    write: Callable[[AnyResult, Path], Any]
-    belongs: Callable[[AnyResult, bytes], bool]
-    """Says whether the content of a file was made from a release."""
+BESIDE = ("csv", *ENDINGS, "parquet")
+"""What may be made from a release and lie beside its document, by the ending of the file."""
 
 
-KINDS = {
-    "csv": FileKind(lambda made, path: made.to_csv(path), lambda made, content: content == made.csv()),
-    **dict.fromkeys(
-        ENDINGS, FileKind(lambda made, path: made.plot(path), lambda made, content: drawn_from(made.text, content))
-    ),
-    PARQUET: FileKind(lambda made, path: made.to_parquet(path), lambda made, content: written_from(made.text, content)),
-}
-"""By their ending."""
+def belongs(made: AnyResult, path: Path) -> bool:
+    """Say whether a file was made from a release; where the values have a file of their own, none was."""
+    content = content_of(path)
+    if content is None or values_file(made) is not None:
+        return False
+    match path.suffix:
+        case ".csv":
+            return content == made.csv()
+        case ".parquet":
+            return written_from(made.text, content)
+        case _:
+            return drawn_from(made.text, content)
 
 
 def values_file(made: AnyResult) -> str | None:
@@ -79,11 +77,9 @@ def files_beside(made: AnyResult, folder: Path, may_be_called: Callable[[str], b
     if values is not None:
         return FilesBeside((document, *([folder / values] if (folder / values).is_file() else [])))
     own, foreign = [document], list[Path]()
-    for ending, kind in KINDS.items():
-        path = folder / f"{stem_of(document)}.{ending}"
+    for path in (folder / f"{stem_of(document)}.{ending}" for ending in BESIDE):
         if os.path.lexists(path):
-            content = content_of(path)
-            (own if content is not None and kind.belongs(made, content) else foreign).append(path)
+            (own if belongs(made, path) else foreign).append(path)
     return FilesBeside(tuple(own), tuple(foreign))
 
 
@@ -195,9 +191,10 @@ class ReleaseFiles:
             result.save(self.document)
         if values:
             return
+        writers = {"csv": result.to_csv, "parquet": result.to_parquet}
         for ending in self.endings:
             if not os.path.lexists(self.path(ending)):
-                KINDS[ending].write(result, self.path(ending))
+                writers.get(ending, result.plot)(self.path(ending))
 
     @property
     def _taken(self) -> Path | None:
@@ -208,9 +205,9 @@ class ReleaseFiles:
         """Refuse files beside the document that were not made from it."""
         there = self._there
         made: AnyResult | None = results.load(self.document) if there else None
-        for ending in there:
-            if made is None or not self._own(made, ending):
-                raise _refusal(name, self.path(ending), otherwise)
+        for path in there:
+            if made is None or not belongs(made, path):
+                raise _refusal(name, path, otherwise)
 
     def _left_alone(self, held: str) -> bool:
         """Say whether a document is gone from its place, and all that is left there was made from it."""
@@ -221,17 +218,12 @@ class ReleaseFiles:
         except BlowfishError:
             # Its values have a file of their own, so nothing else was made from it.
             return False
-        return all(self._own(made, ending) for ending in self._there)
+        return all(belongs(made, path) for path in self._there)
 
     @property
-    def _there(self) -> list[str]:
-        """The endings of the files, beside the document, that are there."""
-        return [ending for ending in self.endings if os.path.lexists(self.path(ending))]
-
-    def _own(self, made: AnyResult, ending: str) -> bool:
-        """Say whether a file was made from a release; where the values have a file of their own, none was."""
-        content = content_of(self.path(ending))
-        return content is not None and values_file(made) is None and KINDS[ending].belongs(made, content)
+    def _there(self) -> list[Path]:
+        """The files, beside the document, that are there."""
+        return [path for path in map(self.path, self.endings) if os.path.lexists(path)]
 
 
 def _written(folder: Path, name: str) -> list[str]:
