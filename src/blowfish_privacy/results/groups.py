@@ -8,11 +8,10 @@ from typing import Any
 
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release.reading import notices_of
-from blowfish_privacy.results.pictures.figure import plain_text, shorten, shorten_all, state_below, title_above
+from blowfish_privacy.results.pictures.figure import shorten, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
-from blowfish_privacy.results.pictures.map import share_colours
-from blowfish_privacy.results.pictures.tables import MOST_PANELS, start_panels
-from blowfish_privacy.results.result import HEADLINE, Documented, Result
+from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_panels
+from blowfish_privacy.results.result import HEADLINE, Result
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 
 
@@ -23,7 +22,8 @@ class GroupsResult(Mapping[Any, Result], Documented):
         self.by: tuple[str, ...] = results[0].release.selection.by
         self.text = text
         self._body = body
-        self._results = {_shared(result): result for result in results}
+        keys = [_key(result) for result in results]
+        self._results = dict(zip([key[0] if len(key) == 1 else key for key in keys], results, strict=True))
 
     def __getitem__(self, value: Any) -> Result:
         return self._results[value]
@@ -79,22 +79,13 @@ class GroupsResult(Mapping[Any, Result], Documented):
         if all(0 < len(row) <= MOST_IN_A_ROW for row in rows.values()):
             figure, shown = interval_figure(rows, every[0].asked()), min(len(rows), MOST_ROWS)
         else:
-            figure, shown = self._panels(every[:MOST_PANELS]), min(len(rows), MOST_PANELS)
+            drawn = every[:MOST_PANELS]
+            figure = draw_panels([_named(result) for result in drawn], [result.draw for result in drawn])
+            shown = min(len(rows), MOST_PANELS)
         left_out = f": the first {shown} of {len(self):,} groups" if shown < len(self) else ""
         headline = f"{self.name}: {every[0].asked()} by {', '.join(self.by)}{every[0].condition()}"
         title_above(figure, f"{shorten(headline, HEADLINE)}{left_out}")
         state_below(figure, self.statement)
-        return figure
-
-    def _panels(self, shown: Sequence[Result]) -> Any:
-        """Draw groups side by side on the same axes, so that they can be compared."""
-        figure, panels = start_panels(len(shown), sharex=True, sharey=True)
-        titles = shorten_all([_named(result) for result in shown], 50)
-        for result, title, axes in zip(shown, titles, panels, strict=True):
-            result.draw(axes)
-            axes.set_title(plain_text(title), fontsize=9)
-            axes.label_outer()
-        share_colours(panels)
         return figure
 
 
@@ -104,8 +95,3 @@ def _named(result: Result) -> str:
 
 def _key(result: Result) -> tuple[Any, ...]:
     return tuple(result.release.group.values())
-
-
-def _shared(result: Result) -> Any:
-    key = _key(result)
-    return key[0] if len(key) == 1 else key

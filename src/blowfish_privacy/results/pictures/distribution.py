@@ -55,7 +55,15 @@ def density(
     ``errors`` says how wrong ranges of some widths are, ``intervals`` bounds the records between cut points. All of it
     is post-processing of what was released.
     """
-    width = _fitting_width(attribute, cuts, errors)
+    # The smallest round width at which the bin of a typical record is told from its neighbours.
+    coarse = bin_edges(attribute, max(attribute.size // _COARSE, 1))
+    counts = np.maximum(np.diff(cuts[coarse]), 0)
+    crowd = float((counts**2 / np.diff(coarse)).sum() / max(counts.sum(), 1))
+    width = 1
+    for width in round_steps():
+        seen = 2 * float(errors([width])[0]) <= _VISIBLE * width * crowd and attribute.size <= _MOST_BINS * width
+        if seen or attribute.size < 2 * _FEWEST_BINS * width:
+            break
     edges = bin_edges(attribute, width)
     values, (low, high) = np.diff(cuts[edges]), intervals(edges[:-1], edges[1:])
     many = np.diff(edges)
@@ -69,19 +77,6 @@ def bin_edges(attribute: Attribute, width: int) -> Integers:
     room = (width + 1) // 2
     kept = inner[(inner >= room) & (inner <= attribute.size - room)]
     return np.concatenate([[0], kept, [attribute.size]])
-
-
-def _fitting_width(attribute: Attribute, cuts: Floats, errors: Callable[[Sequence[int]], Floats]) -> int:
-    """Return the smallest round width at which the bin of a typical record is told from its neighbours."""
-    coarse = bin_edges(attribute, max(attribute.size // _COARSE, 1))
-    counts = np.maximum(np.diff(cuts[coarse]), 0)
-    crowd = float((counts**2 / np.diff(coarse)).sum() / max(counts.sum(), 1))
-    width = 1
-    for width in round_steps():
-        seen = 2 * float(errors([width])[0]) <= _VISIBLE * width * crowd and attribute.size <= _MOST_BINS * width
-        if seen or attribute.size < 2 * _FEWEST_BINS * width:
-            break
-    return width
 
 
 # Points along a rising curve, with their intervals and what they are, written where the curve leaves room.
@@ -175,23 +170,19 @@ def draw_shares(
 
 def draw_density(axes: Any, domain: Domain, density: Density) -> None:
     """Draw the records at each value, on average over bins, with the interval of each."""
-    edges = density.edges - 0.5
-    if (density.high > density.low).any():
+    edges, noisy = density.edges - 0.5, bool((density.high > density.low).any())
+    if noisy:
         axes.stairs(density.high, edges, baseline=density.low, fill=True, color=ORANGE, alpha=0.55, lw=0)
         axes.stairs(density.high, edges, baseline=None, color=DARK, lw=0.4)
         axes.stairs(density.low, edges, baseline=None, color=DARK, lw=0.4)
     axes.stairs(density.values, edges, baseline=None, color=BLUE, lw=1.2)
     label_values(axes.xaxis, domain)
-    label_numbers(axes.yaxis, _density_words(domain, density))
+    each = "bin" if isinstance(domain.attributes[0], Binned) else "value"
+    mean = f", mean of {density.width:,} neighbours" if density.width > 1 else ""
+    label_numbers(axes.yaxis, f"records at each {each}{mean},\n{_WITH if noisy else 'exact'}")
     axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
     add_grid(axes)
-
-
-def _density_words(domain: Domain, density: Density) -> str:
-    each = "bin" if isinstance(domain.attributes[0], Binned) else "value"
-    mean = f", mean of {density.width:,} neighbours" if density.width > 1 else ""
-    return f"records at each {each}{mean},\n{_WITH if (density.high > density.low).any() else 'exact'}"
 
 
 def _shift(domain: Domain) -> float:

@@ -58,7 +58,17 @@ def compare_plans(plans: Sequence[Plan], caption: str = "") -> Any:
     """
     figure, grid = start_figure(9, 1.0 + 1.05 * len(plans), rows=len(plans), squeeze=False)
     for plan, axes in zip(sorted(plans, key=_ratio, reverse=True), grid[:, 0], strict=True):
-        _draw_plan(axes, plan)
+        error, plain = plan.expected_error(), plan.plain_error()
+        draw_errors(axes, {_PLAIN: None if plain is None else plain.rmse, _OURS: error.rmse}, ("0.65", BLUE))
+        amount = f"{plan.certificate.loss.measure.name} {rounded(plan.amount)}"
+        unit = f" in units of {plan.query.attributes[0]}" if plan.query.keyword in _IN_VALUES else " in records"
+        counted = "" if plan.query.keyword == "linear" else unit
+        title = f"{shorten(plan.name, 40)}: error of {error.of}{counted}, at {amount}"
+        axes.set_title(plain_text(title), loc="left", fontsize=9)
+        gain = compare(plan).replace(" times more accurate", " times\nas exact")
+        gain = gain.replace(" times less accurate", " times\nless exact")
+        look = {"va": "center", "fontsize": 11, "fontweight": "bold", "color": BLUE}
+        axes.text(1.02, 0.5, gain, transform=axes.transAxes, **look)
     figure.suptitle("Typical error of each release: the shorter the bar, the more exact", fontsize=12)
     if caption:
         figure.supxlabel(fill(plain_text(caption), 130), x=0.01, ha="left", fontsize=8, color="0.25")
@@ -80,29 +90,9 @@ def draw_errors(axes: Any, errors: Mapping[str, float | None], colours: Sequence
     axes.spines["bottom"].set_visible(False)
 
 
-def _draw_plan(axes: Any, plan: Plan) -> None:
-    """Draw two bars, what they measure and what is gained."""
-    error, plain = plan.expected_error(), plan.plain_error()
-    draw_errors(axes, {_PLAIN: None if plain is None else plain.rmse, _OURS: error.rmse}, ("0.65", BLUE))
-    amount = f"{plan.certificate.loss.measure.name} {rounded(plan.amount)}"
-    unit = f" in units of {plan.query.attributes[0]}" if plan.query.keyword in _IN_VALUES else " in records"
-    counted = "" if plan.query.keyword == "linear" else unit
-    title = f"{shorten(plan.name, 40)}: error of {error.of}{counted}, at {amount}"
-    axes.set_title(plain_text(title), loc="left", fontsize=9)
-    axes.text(1.02, 0.5, _gain(plan), transform=axes.transAxes, va="center", fontsize=11, fontweight="bold", color=BLUE)
-
-
 def _ratio(plan: Plan) -> float:
     plain, error = plan.plain_error(), plan.expected_error().rmse
     return plain.rmse / error if plain is not None and error else 0.0
-
-
-def _gain(plan: Plan) -> str:
-    """Say in two lines what is gained."""
-    said = compare(plan)
-    return said.replace(" times more accurate", " times\nas exact").replace(
-        " times less accurate", " times\nless exact"
-    )
 
 
 # What each class of secret pairs has lost, against the budget that holds for every one of them.

@@ -118,23 +118,13 @@ def shorten(text: str, most: int) -> str:
 
 def shorten_all(texts: Sequence[str], most: int) -> list[str]:
     """Cut texts at their end, those that would become alike in the middle, and number them if that is no help."""
-    cut = [shorten(text, most) for text in texts]
+    cut, end = [shorten(text, most) for text in texts], (most - 1) // 2
+    middle = [text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}" for text in texts]
     numbered = [shorten(f"{number}: {text}", most) for number, text in enumerate(texts, 1)]
-    for other in ([_without_middle(text, most) for text in texts], numbered):
-        twice = _alike(texts, cut)
-        cut = [new if before in twice else before for before, new in zip(cut, other, strict=True)]
+    for other in (middle, numbered):
+        counted = Counter(short for _, short in set(zip(texts, cut, strict=True)))
+        cut = [new if counted[before] > 1 else before for before, new in zip(cut, other, strict=True)]
     return cut
-
-
-def _without_middle(text: str, most: int) -> str:
-    end = (most - 1) // 2
-    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"
-
-
-def _alike(texts: Sequence[str], cut: Sequence[str]) -> set[str]:
-    """Return what several different texts were cut to."""
-    counted = Counter(short for _, short in set(zip(texts, cut, strict=True)))
-    return {short for short, many in counted.items() if many > 1}
 
 
 def title_above(figure: Any, text: str) -> None:
@@ -316,10 +306,12 @@ def _ticks_of(attribute: Attribute, most: int) -> list[Tick]:
     """Choose positions of an attribute: round numbers, round edges of bins, the first days of years or months."""
     match attribute:
         case Numeric():
-            low, high = attribute.lowest, attribute.number(attribute.size - 1)
-            step = _fitting_step(low, high, most, attribute.spacing)
+            low, high, spacing = attribute.lowest, attribute.number(attribute.size - 1), attribute.spacing
+            # The smallest round step, not below the spacing, of which no more than the most lie between the two.
+            steps = (Fraction(10) ** floor(log10(spacing)) * step for step in round_steps())
+            step = next(each for each in steps if each >= spacing and floor(high / each) - ceil(low / each) < most)
             values = [step * number for number in range(ceil(low / step), floor(high / step) + 1)]
-            return _numbered([(float((value - low) / attribute.spacing), value) for value in values])
+            return _numbered([(float((value - low) / spacing), value) for value in values])
         case Binned():
             return _numbered([(place - 0.5, attribute.bounds[place]) for place in _round_edges(attribute, most)])
         case _ if isinstance(attribute.value(0), date):
@@ -335,12 +327,6 @@ def _named(texts: Iterable[Tick]) -> list[Tick]:
 
 def _every(size: int, most: int) -> range:
     return range(0, size, next(step for step in round_steps() if size <= most * step))
-
-
-def _fitting_step(low: Fraction, high: Fraction, most: int, spacing: Fraction) -> Fraction:
-    """Return the smallest round step, not below a spacing, of which no more than the most lie between two numbers."""
-    steps = (Fraction(10) ** floor(log10(spacing)) * step for step in round_steps())
-    return next(step for step in steps if step >= spacing and floor(high / step) - ceil(low / step) < most)
 
 
 def _round_edges(attribute: Binned, most: int) -> Sequence[int]:

@@ -65,7 +65,9 @@ def draw_map(
         interpolation="nearest",
     )
     below = ", 0 where below" if (counts < 0).any() else ""
-    interval = _interval_words(np.asarray(half))
+    widest = float(np.max(half))
+    most = "" if np.allclose(half, widest) else "up to "
+    interval = f"95 % interval: {most}± {about(widest)}" if widest else ""
     dark = ", darkest: not told from 0" if interval and not written else ""
     add_colour_bar(axes, axes.get_images()[0], f"{said}{below} ({scale})", f"{interval}{dark}")
     axes.spines[:].set_visible(False)
@@ -80,14 +82,6 @@ def draw_map(
 def _legible(norm: Any, count: float) -> str:
     """Choose the colour of a number that is written over the colour of its count."""
     return "white" if norm(count) < 0.6 else "black"
-
-
-def _interval_words(half: Values) -> str:
-    """State the interval of a count, the widest where they differ."""
-    if not half.any():
-        return ""
-    widest = float(half.max())
-    return f"95 % interval: {'' if np.allclose(half, widest) else 'up to '}± {about(widest)}"
 
 
 def share_colours(panels: Sequence[Any]) -> None:

@@ -129,7 +129,7 @@ def _draw_numbered(graph: PolicyGraph, axes: Any) -> list[str]:
     joined = _joined(graph)
     points, outside = _ring(joined), _outside(graph)
     for a, b in joined.edges:
-        _line(axes, points[a], points[b])
+        axes.plot(*zip(points[a], points[b], strict=True), color="0.4", lw=0.9, zorder=1)
     for node, (x, y) in points.items():
         _disc(axes, x, y, 0.065, _OPEN if node in outside else _CLOSED)
         axes.text(x, y, str(node + 1), ha="center", va="center", fontsize=8, zorder=4)
@@ -170,10 +170,6 @@ def _disc(axes: Any, x: float, y: float, radius: float, colour: str) -> None:
     from matplotlib.patches import Circle
 
     axes.add_patch(Circle((x, y), radius, fc=colour, ec="0.4", lw=0.8, zorder=3))
-
-
-def _line(axes: Any, start: Point, end: Point) -> None:
-    axes.plot(*zip(start, end, strict=True), color="0.4", lw=0.9, zorder=1)
 
 
 def _arrow(axes: Any, start: Any, end: Any, style: str, colour: str) -> None:

@@ -81,21 +81,24 @@ def draw_secret_graph(policy: Policy, people: tuple[tuple[int, ...], ...], home:
     width, height = 2 * _MARGIN + _STEP * (columns - 1), 2 * _MARGIN + _STEP * (rows - 1)
     edges = list(policy.graph.edges())
     from_home = [edge for edge in edges if start in edge]
+    faint = "0.9" if len(edges) < 100 else "0.6" if len(edges) < 300 else "0.3"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + 40}" font-family="sans-serif">',
         f'<rect width="{width}" height="{height + 40}" rx="8" fill="#ffffff"/>',
         f'<path d="{_lines([edge for edge in edges if start not in edge], rows)}" fill="none" stroke="#9aa5b1" '
-        f'stroke-width="1" stroke-opacity="{_faint(len(edges))}"/>',
+        f'stroke-width="1" stroke-opacity="{faint}"/>',
         f'<path d="{_lines(from_home, rows)}" fill="none" stroke="#d1495b" stroke-width="2" stroke-opacity="0.75"/>',
         *(_disc(policy, cell, start, people[cell[0]][cell[1]], rows) for cell in domain.cells()),
-        *_legend(height),
-        "</svg>",
     ]
+    looks = [*(f'fill="{colour}" stroke="#374151"' for colour in _COLOURS.values()), _UNPROTECTED]
+    words = {"the person": 24, "1 step": 122, "2 steps": 196, "3 steps": 274, "4 or more": 352, "unprotected": 446}
+    for look, (word, x) in zip(looks, words.items(), strict=True):
+        parts.append(
+            f'<circle cx="{x}" cy="{height + 14}" r="7" {look}/>'
+            f'<text x="{x + 12}" y="{height + 18}" font-size="12" fill="#111827">{word}</text>'
+        )
+    parts.append("</svg>")
     return "\n".join(parts) + "\n"
-
-
-def _faint(edges: int) -> str:
-    return "0.9" if edges < 100 else "0.6" if edges < 300 else "0.3"
 
 
 def _point(cell: Cell, rows: int) -> tuple[int, int]:
@@ -133,16 +136,6 @@ def _disc(policy: Policy, cell: Cell, start: Cell, count: int, rows: int) -> str
         f"<title>{escape(said)}: {count} people, {reach}</title></circle>"
         f'<text x="{x}" y="{y + 4}" text-anchor="middle" font-size="12" fill="{ink}">{count}</text>'
     )
-
-
-def _legend(height: int) -> list[str]:
-    looks = [*(f'fill="{colour}" stroke="#374151"' for colour in _COLOURS.values()), _UNPROTECTED]
-    words = {"the person": 24, "1 step": 122, "2 steps": 196, "3 steps": 274, "4 or more": 352, "unprotected": 446}
-    return [
-        f'<circle cx="{x}" cy="{height + 14}" r="7" {look}/>'
-        f'<text x="{x + 12}" y="{height + 18}" font-size="12" fill="#111827">{word}</text>'
-        for look, (word, x) in zip(looks, words.items(), strict=True)
-    ]
 
 
 def draw_all() -> dict[str, str]:

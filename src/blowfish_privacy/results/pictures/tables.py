@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 from math import ceil, prod
 from typing import Any
@@ -192,23 +194,25 @@ def table_figure(counts: Values, domain: Domain, half: npt.ArrayLike, said: str 
         return figure
     along = [name for name in domain.names if name not in across]
     parts, inner = domain.project(across), domain.project(along)
-    figure, panels = start_panels(parts.size, sharex=True, sharey=True)
     ordered, halves = (
         np.moveaxis(each, domain.axes(across), range(len(across))).reshape(parts.size, *inner.shape)
         for each in (counts, half)
     )
-    for axes, title, *drawn in zip(panels, _titles(parts), ordered, halves, strict=True):
-        draw_table(axes, drawn[0], inner, drawn[1], said)
+    every = (zip(parts.names, parts.attributes, parts.unflat(place), strict=True) for place in range(parts.size))
+    titles = [", ".join(f"{name} {each.show(at)}" for name, each, at in values) for values in every]
+    drawn = zip(ordered, halves, strict=True)
+    return draw_panels(titles, [partial(draw_table, counts=c, domain=inner, half=h, said=said) for c, h in drawn])
+
+
+def draw_panels(titles: Sequence[str], draws: Sequence[Callable[[Any], None]]) -> Any:
+    """Draw several tables side by side on the same axes, so that they can be compared."""
+    figure, panels = start_panels(len(draws), sharex=True, sharey=True)
+    for axes, title, draw in zip(panels, shorten_all(titles, 50), draws, strict=True):
+        draw(axes)
         axes.set_title(plain_text(title), fontsize=9)
         axes.label_outer()
     share_colours(panels)
     return figure
-
-
-def _titles(parts: Domain) -> list[str]:
-    """Name each combination of values."""
-    every = (zip(parts.names, parts.attributes, parts.unflat(place), strict=True) for place in range(parts.size))
-    return shorten_all([", ".join(f"{name} {each.show(at)}" for name, each, at in values) for values in every], 50)
 
 
 def _columns(counts: Values, domain: Domain, half: Values, said: str | None) -> Any:
