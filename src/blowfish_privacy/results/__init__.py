@@ -20,17 +20,16 @@ if TYPE_CHECKING:
     from blowfish_privacy.results.tables import NonnegativeTables, Table, TablesResult, WholeTables
 
 
-def _kind(release: reading.Release) -> type[Result]:
-    """Find the kind of result that the query asks for; numbers that it cannot read are shown as they are."""
-    kind = Result.kinds.get(release.query.result)
-    return kind if kind is not None and kind.reads(release) else Result.kinds["vector"]
-
-
 def from_text(text: str, folder: Path | None = None) -> Any:
     """Build the result of a document's text; values in a file of their own are looked for in the folder."""
     body = reading.parse(text)
     releases = [reading.read(body, part, folder) for part in reading.parts_of(body)]
-    results = [_kind(release)(release, text) for release in releases]
+    results: list[Result] = []
+    for release in releases:
+        # Numbers that the kind of result cannot read are shown as they are.
+        kind = Result.kinds.get(release.query.result)
+        kind = kind if kind is not None and kind.reads(release) else Result.kinds["vector"]
+        results.append(kind(release, text))
     if "groups" not in body:
         return results[0]
     from blowfish_privacy.results.groups import GroupsResult

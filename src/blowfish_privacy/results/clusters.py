@@ -19,9 +19,8 @@ from blowfish_privacy.privacy.public_totals import MOST_CELLS
 from blowfish_privacy.queries.counts import clusters_asked
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.map import draw_pair, draw_pairs
-from blowfish_privacy.results.result import Result, whole_number
+from blowfish_privacy.results.result import Result, checked_share, whole_number
 from blowfish_privacy.support.arrays import Floats, Integers, estimates
-from blowfish_privacy.support.exact import exact
 from blowfish_privacy.support.progress import task
 
 
@@ -59,7 +58,10 @@ class ClustersResult(Result):
 
     def clusters(self, k: int | None = None) -> Clusters:
         """Return the clusters for any k; free."""
-        wanted = self.k if k is None else _checked_k(k, self.domain)
+        whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+        if k is not None and not (whole and 1 <= k <= self.domain.size):
+            raise QueryError(f"the number of clusters lies between 1 and {self.domain.size:,}, got {brief(k)}.")
+        wanted = self.k if k is None else int(k)
         if wanted != self.k:
             self._need_all_places(f"clusters for k = {wanted}")
         if wanted not in self._clusters:
@@ -83,7 +85,16 @@ class ClustersResult(Result):
 
     def predict(self, points: npt.ArrayLike, k: int | None = None) -> Integers:
         """Say which cluster new points belong to: a table with one column for each attribute."""
-        return nearest_centre(checked_points(points, len(self.domain.names)), self.clusters(k).centers)
+        width = len(self.domain.names)
+        try:
+            table = np.asarray(points, dtype=np.float64)
+        except (ValueError, TypeError):
+            table: Floats = np.zeros(0)
+        if table.ndim != 2 or int(table.shape[-1]) != width:
+            raise QueryError(f"points are a table of numbers with {width} columns, one for each attribute.")
+        if not np.isfinite(table).all():
+            raise QueryError("points must be finite numbers.")
+        return nearest_centre(table, self.clusters(k).centers)
 
     def elbow(self, largest: int = 10) -> dict[int, float]:
         """Return for every number of clusters the estimated sum of squared distances to the centres."""
@@ -100,13 +111,11 @@ class ClustersResult(Result):
     def quantile(self, attribute: str, share: Any, within: int | None = None) -> float:
         """Estimate a quantile of an attribute, over all records or those of one cluster."""
         self._need_all_places("a quantile")
-        wanted = exact(share, "a quantile", error=QueryError)
-        if not 0 <= wanted <= 1:
-            raise QueryError(f"a quantile lies between 0 and 1, got {brief(share)}.", hint="0.5 is the median.")
+        wanted = checked_share(share)
         axis, weights = self.domain.axis(attribute), self._weights(within)
         order = np.argsort(self.points.places[:, axis], kind="stable")
         reached = np.cumsum(weights[order])
-        index = min(int(np.searchsorted(reached, float(wanted) * reached[-1] - 1e-9)), len(order) - 1)
+        index = min(int(np.searchsorted(reached, wanted * reached[-1] - 1e-9)), len(order) - 1)
         return float(self.points.places[order[index], axis])
 
     def _weights(self, within: int | None) -> Floats:
@@ -164,30 +173,10 @@ class ClustersResult(Result):
         draw_pair(axes, names, self.points, self.clusters(), (0, min(1, len(names) - 1)))
 
     def _figure(self) -> Any:
-        """Draw the centres over the noisy density; for more than two attributes, a panel for each pair."""
         return draw_pairs(self.domain.names, self.points, self.clusters())
 
     def asked(self) -> str:
         return f"{self.k} clusters by {', '.join(self.domain.names)}"
-
-
-def checked_points(points: npt.ArrayLike, width: int) -> Floats:
-    """Read points that somebody wants assigned to clusters."""
-    try:
-        table = np.asarray(points, dtype=np.float64)
-    except (ValueError, TypeError):
-        table: Floats = np.zeros(0)
-    if table.ndim != 2 or int(table.shape[-1]) != width:
-        raise QueryError(f"points are a table of numbers with {width} columns, one for each attribute.")
-    if not np.isfinite(table).all():
-        raise QueryError("points must be finite numbers.")
-    return table
-
-
-def _checked_k(k: object, domain: Domain) -> int:
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= domain.size:
-        raise QueryError(f"the number of clusters lies between 1 and {domain.size:,}, got {brief(k)}.")
-    return int(k)
 
 
 def _reach(attribute: Attribute) -> float:

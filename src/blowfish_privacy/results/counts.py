@@ -18,7 +18,7 @@ from blowfish_privacy.release.plan import sliced
 from blowfish_privacy.results.pictures.figure import label_numbers, label_values, plain_text
 from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals, draw_steps, interval_figure
 from blowfish_privacy.results.pictures.tables import draw_table, table_figure
-from blowfish_privacy.results.result import Result, as_float
+from blowfish_privacy.results.result import Result, as_float, rows_of_cells
 from blowfish_privacy.support.arrays import (
     Columns,
     Floats,
@@ -88,20 +88,10 @@ class HistogramResult(Result):
         return constraints.whole(self._estimate).reshape(self.counts.shape)
 
     def error(self) -> Error:
-        raw = super().error()
-        constraints = self._constraints
-        return (
-            raw
-            if constraints is None or not isinstance(raw, ExpectedError)
-            else ConstrainedError.of_cells(raw, constraints)
-        )
-
-    @property
-    def _wrong(self) -> Floats:
-        """The root mean squared error of each count: 0 where it is exact."""
-        error = self.error()
-        wrong = error.by_answer() if isinstance(error, ConstrainedError) else error.rmse
-        return np.where(self._selected, wrong, 0.0)
+        raw, constraints = super().error(), self._constraints
+        if constraints is None or not isinstance(raw, ExpectedError):
+            return raw
+        return ConstrainedError.of_cells(raw, constraints)
 
     def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return, for every cell, bounds between which the true count lies with probability ``level``."""
@@ -110,9 +100,7 @@ class HistogramResult(Result):
 
     def _halves(self, level: Number = "0.95") -> Floats:
         """Return half the width of the interval of every cell: none where it is exact."""
-        error = self.error()
-        half = error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
-        return np.where(self._selected, half, 0.0).reshape(self.domain.shape)
+        return np.where(self._selected, _halves_of(self.error(), level), 0.0).reshape(self.domain.shape)
 
     def remarks(self) -> list[str]:
         if self._constraints is None:
@@ -128,14 +116,11 @@ class HistogramResult(Result):
         return [*self.domain.names, self.quantity.replace(" ", "_"), *extra, "typical_error"]
 
     def rows(self) -> Iterator[list[Any]]:
-        domain = self.domain
         chosen = np.flatnonzero(self._selected)
-        wrong = self._wrong
+        wrong = np.where(self._selected, _sizes_of(self.error()), 0.0)
         whole = [] if self.release.constraints is None else [self.consistent().reshape(-1)]
         numbers = [estimates(self.values, wrong), *whole, standard_errors(wrong)]
-        places = np.unravel_index(chosen, domain.shape)
-        labels = [Labels(each.texts(), at) for each, at in zip(domain.attributes, places, strict=True)]
-        return Columns(*labels, *(each[chosen] for each in numbers))
+        return rows_of_cells(self.domain, *(each[chosen] for each in numbers), cells=chosen)
 
     def draw(self, axes: Any) -> None:
         draw_table(axes, self.counts, self.domain, self._halves(), self._said)
@@ -146,6 +131,16 @@ class HistogramResult(Result):
     @property
     def _said(self) -> str:
         return self.quantity if self.release.certificate.amount else f"exact {self.quantity}"
+
+
+def _sizes_of(error: Error) -> Floats | float:
+    """Return the root mean squared error of each answer, or that of all: 0 where public totals say it."""
+    return error.by_answer() if isinstance(error, ConstrainedError) else error.rmse
+
+
+def _halves_of(error: Error, level: Number) -> Floats | float:
+    """Return half the width of the interval of each answer, or that of all."""
+    return error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
 
 
 # One noisy number: a sum or a mean.
@@ -173,11 +168,9 @@ class NumberResult(Result):
 
     def error(self) -> Error:
         mechanism = self.release.mechanism
-        return (
-            mechanism.error_of(self.release.noisy)
-            if isinstance(mechanism, MeanOffsets | WeightedOffsets)
-            else super().error()
-        )
+        if isinstance(mechanism, MeanOffsets | WeightedOffsets):
+            return mechanism.error_of(self.release.noisy)
+        return super().error()
 
     @property
     def value(self) -> float | int:
@@ -234,7 +227,14 @@ class VectorResult(Result):
         form, error = made.query.on(made.policy.domain), made.mechanism.expected_error()
         if form.pattern is not Pattern.RANKS or made.constraints is None or not made.certificate.amount:
             return None
-        return Correction(made.constraints, _between_neighbours) if isinstance(error, ExpectedError) else None
+        if not isinstance(error, ExpectedError):
+            return None
+
+        def spread(weights: Floats) -> Floats:
+            """Multiply by the covariance of differences of neighbours with independent noise of variance 1."""
+            return np.diff(weights - np.pad(weights[1:], ((0, 1), (0, 0))), axis=0, prepend=0.0)
+
+        return Correction(made.constraints, spread)
 
     def _corrected(self, sums: Floats, stated: Constraints | None = None) -> Floats:
         made = self._correction
@@ -257,14 +257,12 @@ class VectorResult(Result):
         return ["output", "value", "typical_error"]
 
     def rows(self) -> Iterator[list[Any]]:
-        error = self.error()
-        wrong = error.by_answer() if isinstance(error, ConstrainedError) else np.full(len(self.values), error.rmse)
+        wrong = np.broadcast_to(_sizes_of(self.error()), len(self.values))
         return Columns(Labels.of_all(self.labels()), estimates(self.values, wrong), standard_errors(wrong))
 
     def interval(self, level: Number = "0.95") -> tuple[Floats, Floats]:
         """Return, for every answer, bounds between which the true one lies with probability ``level``."""
-        error = self.error()
-        half = error.intervals(level) if isinstance(error, ConstrainedError) else error.interval(level)
+        half = _halves_of(self.error(), level)
         return as_float(self.values) - half, as_float(self.values) + half
 
     def intervals_shown(self) -> Sequence[LabelledInterval]:
@@ -301,8 +299,3 @@ class VectorResult(Result):
 
     def asked(self) -> str:
         return f"answer about {', '.join(self.release.query.attributes)}"
-
-
-def _between_neighbours(weights: Floats) -> Floats:
-    """Multiply by the covariance of the differences of neighbouring numbers with independent noise of variance 1."""
-    return np.diff(weights - np.pad(weights[1:], ((0, 1), (0, 0))), axis=0, prepend=0.0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Attribute, Bin, Binned, Domain, Numeric, Spaced
-from blowfish_privacy.errors import DomainError, QueryError, RefusalError, brief
+from blowfish_privacy.errors import DomainError, QueryError, RefusalError
 from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.intervals import BootstrapError, RangeIntervals
@@ -27,9 +27,9 @@ from blowfish_privacy.results.pictures.distribution import (
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import ending_of, picture, start_figure
 from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals
-from blowfish_privacy.results.result import Result
+from blowfish_privacy.results.result import Result, checked_share
 from blowfish_privacy.support.arrays import Columns, Floats, Integers, Labels, estimates, standard_errors
-from blowfish_privacy.support.exact import Number, exact, show
+from blowfish_privacy.support.exact import Number, show
 from blowfish_privacy.support.files import write_atomically
 
 # The ends of many ranges at once, as positions of an ordered attribute.
@@ -39,26 +39,23 @@ def range_starts(attribute: Attribute, starts: npt.ArrayLike) -> Integers:
     """Turn the first values of ranges into positions, or edges of bins into cut points."""
     if isinstance(attribute, Spaced):
         return _placed(attribute, starts, attribute.range_starts, attribute.range_start)
-    return _placed(attribute, starts, _one_by_one, attribute.position)
+    return _placed(attribute, starts, None, attribute.position)
 
 
 def range_ends(attribute: Attribute, ends: npt.ArrayLike) -> Integers:
     """Turn the last values of ranges into positions, or edges of bins into cut points."""
     if isinstance(attribute, Spaced):
         return _placed(attribute, ends, attribute.range_ends, attribute.range_end)
-    return _placed(attribute, ends, _one_by_one, attribute.position)
-
-
-def _one_by_one(_values: npt.NDArray[Any]) -> None:
-    """Leave an array to a look-up of each value."""
+    return _placed(attribute, ends, None, attribute.position)
 
 
 def _placed(
     attribute: Attribute,
     ends: npt.ArrayLike,
-    at_once: Callable[[npt.NDArray[Any]], Integers | None],
+    at_once: Callable[[npt.NDArray[Any]], Integers | None] | None,
     position: Callable[[object], int],
 ) -> Integers:
+    """Look up an array at once where that is possible, else each value, and only once where they can be sorted."""
     try:
         given = np.asarray(ends)
     except ValueError:
@@ -66,25 +63,17 @@ def _placed(
     if given.size == 0:
         return np.zeros(given.shape, dtype=np.int64)
     if isinstance(attribute, Binned):
-        return _edges_at(attribute, given)
-    placed = at_once(given)
-    return _values_at(position, given) if placed is None else placed
-
-
-def _edges_at(attribute: Binned, given: npt.NDArray[Any]) -> Integers:
-    if given.dtype.kind not in "iuf":
-        raise QueryError("the ends of ranges of bins must be numbers.")
-    edges = np.array([float(edge) for edge in attribute.bounds])
-    if (given < edges[0]).any() or (given > edges[-1]).any():
-        raise QueryError("a range ends outside the declared values.")
-    positions = np.searchsorted(edges, given)
-    if (edges[positions] != given).any():
-        raise QueryError("ranges of bins go from edge to edge.")
-    return positions.astype(np.int64)
-
-
-def _values_at(position: Callable[[object], int], given: npt.NDArray[Any]) -> Integers:
-    """Look up every value, each only once where they can be sorted."""
+        if given.dtype.kind not in "iuf":
+            raise QueryError("the ends of ranges of bins must be numbers.")
+        edges = np.array([float(edge) for edge in attribute.bounds])
+        if (given < edges[0]).any() or (given > edges[-1]).any():
+            raise QueryError("a range ends outside the declared values.")
+        positions = np.searchsorted(edges, given)
+        if (edges[positions] != given).any():
+            raise QueryError("ranges of bins go from edge to edge.")
+        return positions.astype(np.int64)
+    if at_once is not None and (placed := at_once(given)) is not None:
+        return placed
     # Python has no dates as fine as numpy's, and would be given plain numbers.
     listed = (given.astype("datetime64[D]") if given.dtype.kind == "M" else given).reshape(-1)
     known, inverse = (listed, ...) if given.dtype.kind == "O" else np.unique(listed, return_inverse=True)
@@ -200,10 +189,7 @@ class CumulativeResult(Result):
         return self.attribute.value(self._quantile_position(share))
 
     def _quantile_position(self, share: Any) -> int:
-        wanted = exact(share, "a quantile", error=QueryError)
-        if not 0 <= wanted <= 1:
-            raise QueryError(f"a quantile lies between 0 and 1, got {brief(share)}.", hint="0.5 is the median.")
-        position = int(np.searchsorted(self.cumulative, float(wanted) * self._total - 1e-9))
+        position = int(np.searchsorted(self.cumulative, checked_share(share) * self._total - 1e-9))
         return min(position, self.attribute.size - 1)
 
     def quantiles(self, shares: Sequence[Any]) -> list[Any]:
@@ -236,7 +222,9 @@ class CumulativeResult(Result):
 
     def error_by_width(self, widths: Sequence[int] | None = None) -> dict[int, tuple[float, float]]:
         """Return, for ranges of each width, the estimated root mean squared error and the guaranteed one."""
-        chosen = default_widths(self.attribute.size) if widths is None else list(widths)
+        size = self.attribute.size
+        # From one value to all, in steps of about two.
+        chosen = [*(2**power for power in range((size - 1).bit_length())), size] if widths is None else list(widths)
         guaranteed = self.error().guaranteed.by_width(chosen).tolist()
         return dict(zip(chosen, zip(self.error().by_width(chosen).tolist(), guaranteed, strict=True), strict=True))
 
@@ -310,7 +298,6 @@ class CumulativeResult(Result):
         return ()
 
     def _figure(self) -> Any:
-        """Draw the distribution, and its density beside it."""
         figure, (left, right) = start_figure(10.5, 4.2, columns=2)
         self.draw(left)
         draw_density(right, self._domain, self.density())
@@ -318,16 +305,6 @@ class CumulativeResult(Result):
 
     def asked(self) -> str:
         return f"distribution of {self.release.query.attributes[0]}"
-
-
-def default_widths(size: int) -> list[int]:
-    """Return widths from one value to all, in steps of about two."""
-    widths = {size}
-    width = 1
-    while width < size:
-        widths.add(width)
-        width *= 2
-    return sorted(widths)
 
 
 # Quantiles and ranges: distributions of which some numbers were asked for.
@@ -399,7 +376,6 @@ class RangesResult(CumulativeResult):
         ]
 
     def _figure(self) -> Any:
-        """Draw the ranges that were asked for, and the distribution beside them."""
         figure, (left, right) = start_figure(10.5, 4.2, columns=2)
         shown = self.intervals_shown()[:_MOST_RANGES]
         name = self.release.query.attributes[0]

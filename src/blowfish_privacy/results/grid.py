@@ -26,8 +26,8 @@ from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.release.plan import sliced
 from blowfish_privacy.results.pictures.figure import label_values
 from blowfish_privacy.results.pictures.map import draw_squares
-from blowfish_privacy.results.result import Result
-from blowfish_privacy.support.arrays import Columns, Floats, Integers, Labels, estimates
+from blowfish_privacy.results.result import Result, rows_of_cells
+from blowfish_privacy.support.arrays import Floats, Integers, estimates
 from blowfish_privacy.support.exact import Number, about
 
 
@@ -79,22 +79,27 @@ class GridResult(Result):
         met = self.release.constraints is not None and self.release.certificate.amount
         return shaped if met else sliced(shaped, self.domain, self.release.population.box)
 
+    @property
+    def _family(self) -> GridFamily | None:
+        """The mechanism, where the cells are an estimate of it that has noise."""
+        mechanism = self.release.mechanism
+        return mechanism if isinstance(mechanism, GridFamily) and self.release.certificate.amount else None
+
     @cached_property
     def _correction(self) -> Correction | None:
-        mechanism, constraints = self.release.mechanism, self.release.constraints
-        if constraints is None or not self.release.certificate.amount or not isinstance(mechanism, GridFamily):
+        family, constraints = self._family, self.release.constraints
+        if constraints is None or family is None:
             return None
-        return Correction(constraints, mechanism.taken(self.release.noisy).spread)
+        return Correction(constraints, family.taken(self.release.noisy).spread)
 
     def error(self) -> Error:
         return self._guaranteed if self._bootstrap is None else self._bootstrap
 
     @cached_property
     def _bootstrap(self) -> GridBootstrapError | None:
-        mechanism = self.release.mechanism
-        if not isinstance(mechanism, GridFamily) or not self.release.certificate.amount:
+        if self._family is None:
             return None
-        return GridBootstrapError(mechanism, whole_cells(self.counts), self._guaranteed, self._correction)
+        return GridBootstrapError(self._family, whole_cells(self.counts), self._guaranteed, self._correction)
 
     @cached_property
     def _guaranteed(self) -> Error:
@@ -139,11 +144,10 @@ class GridResult(Result):
         return self._bounds(self._many_cuts(corners), level)
 
     def _bounds(self, cuts: Integers, level: Number) -> tuple[Floats, Floats]:
-        mechanism = self.release.mechanism
         if self._intervals is not None:
             return self._intervals.of(cuts, level)
         # Equal noise on every cell, and none where nothing is secret.
-        half = mechanism.expected_error().interval(level) * np.sqrt(areas(cuts))
+        half = self.release.mechanism.expected_error().interval(level) * np.sqrt(areas(cuts))
         value = self._between(*cuts.T)
         records, constraints = self.release.records, self.release.constraints
         totals = [] if records is None else [records_total(self.domain.size, records)]
@@ -154,10 +158,9 @@ class GridResult(Result):
 
     @cached_property
     def _intervals(self) -> RectangleIntervals | None:
-        mechanism = self.release.mechanism
-        if not isinstance(mechanism, GridFamily) or not self.release.certificate.amount:
+        if self._family is None:
             return None
-        return RectangleIntervals(mechanism, self.counts, self.release.records, self._correction, self._of_selected)
+        return RectangleIntervals(self._family, self.counts, self.release.records, self._correction, self._of_selected)
 
     def _cuts(self, first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[int, int, int, int]:
         """Return the cut points before and after a rectangle along both attributes."""
@@ -213,7 +216,7 @@ class GridResult(Result):
     def remarks(self) -> list[str]:
         if not self.release.certificate.amount:
             return []
-        error, shown = self.error(), "Tables, pictures and rectangles"
+        error = self.error()
         met = "" if self.release.constraints is None else " meet every public total and"
         if self._bootstrap is None:
             return [
@@ -221,8 +224,9 @@ class GridResult(Result):
                 "Pictures are cut at zero, and biased."
             ]
         return [
-            f"{shown}{met} have no negative count, with an estimated error of {about(error.rmse)} for {error.of}. They "
-            "are nearer to the truth than the unbiased estimate (“linear”), and biased."
+            f"Tables, pictures and rectangles{met} have no negative count, with an estimated error of "
+            f"{about(error.rmse)} for {error.of}. They are nearer to the truth than the unbiased estimate (“linear”), "
+            "and biased."
         ]
 
     @property
@@ -230,9 +234,7 @@ class GridResult(Result):
         return [*self.domain.names, "count"]
 
     def rows(self) -> Iterator[list[Any]]:
-        places = np.unravel_index(np.arange(self.counts.size), self.counts.shape)
-        labels = (Labels(each.texts(), at) for each, at in zip(self.domain.attributes, places, strict=True))
-        return Columns(*labels, estimates(self.counts.reshape(-1), self.stated_error))
+        return rows_of_cells(self.domain, estimates(self.counts.reshape(-1), self.stated_error))
 
     def draw(self, axes: Any) -> None:
         draw_squares(axes, self.counts.T, "estimated count" if self.release.certificate.amount else "exact count")

@@ -11,7 +11,7 @@ from blowfish_privacy.release.reading import notices_of
 from blowfish_privacy.results.pictures.figure import shorten, state_below, title_above
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_panels
-from blowfish_privacy.results.result import HEADLINE, Result
+from blowfish_privacy.results.result import HEADLINE, Documented, Result
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 
 

@@ -31,8 +31,9 @@ from blowfish_privacy.results.pictures.figure import (
     title_above,
 )
 from blowfish_privacy.results.pictures.intervals import LabelledInterval
-from blowfish_privacy.support.arrays import Floats, Integers
-from blowfish_privacy.support.csv_tables import csv_pieces, csv_table
+from blowfish_privacy.support.arrays import Columns, Floats, Integers, Labels
+from blowfish_privacy.support.csv_tables import csv_table
+from blowfish_privacy.support.exact import exact
 from blowfish_privacy.support.file_forms import enter
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 from blowfish_privacy.support.on_demand import KindsOnDemand
@@ -66,12 +67,6 @@ def parquet(columns: Mapping[str, Column], *, document: str) -> bytes:
 def written_from(document: str, content: bytes) -> bool:
     """Say whether a Parquet file was written from a release document."""
     return all(part.encode() in content for part in (_ORIGIN, fingerprint(document)))
-
-
-def columns_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Column]:
-    """Turn the rows of a table into columns: numbers where all cells are, else text."""
-    names = distinct(header)
-    return {name: typed([row[at] for row in rows]) for at, name in enumerate(names)}
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -174,12 +169,20 @@ class Documented(Drawn, Tabular):
         return parquet(self.columns(), document=self.text)
 
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Return the table as columns."""
-        return columns_of(self.header, list(self.rows()))
+        """Return the table as columns: of numbers where all cells are, else of text."""
+        rows = list(self.rows())
+        return {name: typed([row[at] for row in rows]) for at, name in enumerate(distinct(self.header))}
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table as Parquet."""
         write_atomically(path, self.parquet(), hint=IN_THE_LEDGER)
+
+
+def rows_of_cells(domain: Domain, *numbers: npt.NDArray[Any], cells: Integers | None = None) -> Columns:
+    """Go through the cells of a table, or some of them: the values that each stands for, and its numbers."""
+    places = np.unravel_index(np.arange(domain.size) if cells is None else cells, domain.shape)
+    labels = (Labels(each.texts(), at) for each, at in zip(domain.attributes, places, strict=True))
+    return Columns(*labels, *numbers)
 
 
 class CountTable(Drawn, Tabular):
@@ -369,6 +372,14 @@ def frame(header: list[str], rows: Iterator[list[Any]]) -> Any:
     return pd.DataFrame(list(rows), columns=header)
 
 
+def checked_share(share: Any) -> float:
+    """Read the share of the records that a quantile is to reach."""
+    wanted = exact(share, "a quantile", error=QueryError)
+    if not 0 <= wanted <= 1:
+        raise QueryError(f"a quantile lies between 0 and 1, got {brief(share)}.", hint="0.5 is the median.")
+    return float(wanted)
+
+
 def as_float(values: npt.NDArray[Any]) -> Floats:
     """Turn noisy answers into floats, for pictures and projections."""
     return np.asarray(values, dtype=np.float64)
@@ -380,38 +391,6 @@ def whole_number(given: Any, what: str, least: int, most: int | None = None) -> 
     if not whole or given < least or (most is not None and given > most):
         raise QueryError(f"{what} must be a whole number from {least} up, got {brief(given)}.")
     return int(given)
-
-
-# Records as columns of values: what a position is shown as.
-
-
-def shown_values(domain: Domain) -> list[Column]:
-    """Return for each attribute what a record shows at each position: a value as the data have it.
-
-    Of a bin, which stands for all numbers in it, that is the middle.
-    """
-    return [typed([each.example(position) for position in range(each.size)]) for each in domain.attributes]
-
-
-def columns_of_records(domain: Domain, positions: Integers) -> dict[str, Column]:
-    """Turn positions, one row for each record, into a column of values for each attribute."""
-    shown = shown_values(domain)
-    return {
-        name: values[positions[:, axis]] for axis, (name, values) in enumerate(zip(domain.names, shown, strict=True))
-    }
-
-
-def rows_of_records(domain: Domain, positions: Integers) -> Iterator[list[Any]]:
-    """Go through records row by row."""
-    shown = [values.tolist() for values in shown_values(domain)]
-    for record in positions:
-        yield [values[position] for values, position in zip(shown, record.tolist(), strict=True)]
-
-
-def csv_of_records(domain: Domain, positions: Integers) -> Iterator[bytes]:
-    """Write records as CSV, some rows at a time."""
-    shown: list[Sequence[Any]] = [values.tolist() for values in shown_values(domain)]
-    return csv_pieces(domain.names, shown, positions)
 
 
 def counted(positions: Integers, axes: Sequence[int], shape: Sequence[int]) -> Integers:

@@ -4,71 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, islice, product
-from math import comb, prod, sqrt
+from itertools import combinations, islice
+from math import comb, prod
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain, Subset, quoted
+from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.errors import QueryError, SpecError, brief, nearest
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
+from blowfish_privacy.mechanisms.synthetic.model import Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.rounds import Look
 from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
-from blowfish_privacy.noise import Law
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.tables import table_figure
 from blowfish_privacy.results.quality import Quality, draw_pairs, draw_quality, quality
 from blowfish_privacy.results.result import (
     CountTable,
     Result,
-    columns_of_records,
     counted,
-    csv_of_records,
     frame,
-    rows_of_records,
+    rows_of_cells,
+    typed,
     whole_number,
 )
-from blowfish_privacy.results.tables import Table
+from blowfish_privacy.results.tables import MeasuredError, Table
 from blowfish_privacy.support.arrays import Floats, Integers, rounded_column
-from blowfish_privacy.support.exact import Number
+from blowfish_privacy.support.csv_tables import csv_pieces
 from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 from blowfish_privacy.support.limits import RECORDS, SYNTHETIC_DRAWN
 from blowfish_privacy.support.progress import task
-
-# How wrong a table is that was measured as it stands: every cell has noise of one scale.
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredError:
-    """The error of the cells of one measured table, which is that of the noise alone."""
-
-    shape: tuple[int, ...]
-    scale: Fraction
-    law: Law
-
-    @property
-    def variance(self) -> float:
-        """That of the noise in one cell."""
-        return self.law.variance(self.scale) if self.scale else 0.0
-
-    def standard_error(self, axes: Sequence[int], chosen: Sequence[Subset] | None = None) -> float:
-        """Return that of a cell, or of the sum of the cells that are chosen."""
-        cells = 1 if chosen is None else prod(len(subset) for subset in chosen)
-        return sqrt(cells * self.variance)
-
-    def standard_errors(self, axes: Sequence[int]) -> Floats:
-        """Return that of every cell."""
-        return np.full(self.shape, sqrt(self.variance))
-
-    def interval_of(self, axes: Sequence[int], level: Number = "0.95") -> float:
-        """Return a bound on the error of a cell that holds with probability ``level``."""
-        return float(self.law.quantile(self.scale, level)) if self.scale else 0.0
-
 
 # A table as a model has it, whether or not anybody measured it.
 
@@ -96,10 +63,7 @@ class ModelTable(CountTable):
         return [*self.names, "count"]
 
     def rows(self) -> Iterator[list[Any]]:
-        for shown, value in zip(
-            product(*self.labels), rounded_column(self.values.reshape(-1), 3).tolist(), strict=True
-        ):
-            yield [*shown, value]
+        return rows_of_cells(self.domain, rounded_column(self.values.reshape(-1), 3))
 
     def _figure(self) -> Any:
         return table_figure(self.values, self.domain, 0.0, "count that the model expects")
@@ -144,7 +108,13 @@ class SyntheticResult(Result):
         By default as many as the table has, or is estimated to have where that is secret. A bin is shown as the number
         in its middle, so that the records have the form of the data.
         """
-        return columns_of_records(self.domain, self.positions(n, seed=seed))
+        columns = self.positions(n, seed=seed).T
+        return {name: shown[at] for name, shown, at in zip(self.domain.names, self._shown, columns, strict=True)}
+
+    @property
+    def _shown(self) -> list[npt.NDArray[Any]]:
+        """What a record shows at each position of each attribute: a value as the data have it; the middle of a bin."""
+        return [typed([each.example(position) for position in range(each.size)]) for each in self.domain.attributes]
 
     def positions(self, n: int | None = None, *, seed: int | None = None) -> Integers:
         """Draw records as positions, one row for each record and one column for each attribute."""
@@ -195,21 +165,18 @@ class SyntheticResult(Result):
 
     def table(self, *names: str) -> ModelTable:
         """Return what the model answers for the table of some attributes; no formula states its error."""
-        axes = self._axes(names)
-        project = self.domain.project(names)
-        if project.size > MOST_CELLS:
-            raise QueryError(f"the table would have {project.size:,} cells; the most is {MOST_CELLS:,}.")
-        measured = any(set(axes) <= {*each.axes} for each in self._measurements)
-        return ModelTable(project, self.model.table(axes), measured)
-
-    def _axes(self, names: tuple[str, ...]) -> Axes:
         known = self.domain.names
         for name in names:
             if name not in known:
                 raise QueryError(f"the records have no attribute {brief(name)}.", hint=nearest(str(name), known))
         if not names or len(set(names)) < len(names):
             raise QueryError("a table needs attributes, each named once.", hint='table("age", "sex").')
-        return tuple(known.index(name) for name in names)
+        axes = tuple(known.index(name) for name in names)
+        project = self.domain.project(names)
+        if project.size > MOST_CELLS:
+            raise QueryError(f"the table would have {project.size:,} cells; the most is {MOST_CELLS:,}.")
+        measured = any(set(axes) <= {*each.axes} for each in self._measurements)
+        return ModelTable(project, self.model.table(axes), measured)
 
     def tables(self) -> list[Table]:
         """Return the tables that were measured, as they were measured: their errors come from the noise alone."""
@@ -249,7 +216,9 @@ class SyntheticResult(Result):
         return list(self.domain.names)
 
     def rows(self) -> Iterator[list[Any]]:
-        return rows_of_records(self.domain, self.positions())
+        shown = [values.tolist() for values in self._shown]
+        for record in self.positions():
+            yield [values[position] for values, position in zip(shown, record.tolist(), strict=True)]
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         return self.records()
@@ -261,16 +230,18 @@ class SyntheticResult(Result):
         return pd.DataFrame(self.records(n, seed=seed))
 
     def csv(self) -> bytes:
-        return b"".join(csv_of_records(self.domain, self.positions()))
+        return b"".join(self._csv_pieces())
 
     def to_csv(self, path: str | Path) -> None:
-        write_atomically(path, csv_of_records(self.domain, self.positions()), hint=IN_THE_LEDGER)
+        write_atomically(path, self._csv_pieces(), hint=IN_THE_LEDGER)
+
+    def _csv_pieces(self) -> Iterator[bytes]:
+        return csv_pieces(self.header, [values.tolist() for values in self._shown], self.positions())
 
     def draw(self, axes: Any) -> None:
         draw_pairs(axes, self.quality())
 
     def _figure(self) -> Any:
-        """Draw how well the model holds what was measured: all pairs, and single attributes beside their noise."""
         singles = [known for axes, known in combined(self._measurements).items() if len(axes) == 1]
         return draw_quality(self.quality(), self.domain, singles, self.model)
 
@@ -317,11 +288,11 @@ class Comparison:
 
     def explain(self) -> str:
         """Say how far the records are from the data, and that it must not be published."""
-        lines = [
-            f"Tables of {ways} attribute{'s' * (ways > 1)}: total variation {each.mean:.3f} on average, "
-            f"{each.worst:.3f} at worst{_some(each)}."
-            for ways, each in self.ways.items()
-        ]
+        lines: list[str] = []
+        for ways, each in self.ways.items():
+            some = "" if each.tables == each.of else f" (of {each.tables:,} of {each.of:,} tables)"
+            distances = f"total variation {each.mean:.3f} on average, {each.worst:.3f} at worst{some}"
+            lines.append(f"Tables of {ways} attribute{'s' * (ways > 1)}: {distances}.")
         listed = (f"  {' by '.join(map(quoted, names))}: {self.tables[names]:.3f}" for names in self.worst)
         return "\n".join([*lines, "The farthest:", *islice(listed, _MOST_LISTED), NOT_FOR_PUBLICATION])
 
@@ -331,24 +302,19 @@ def compare(positions: Integers, domain: Domain, count: Count) -> Comparison:
 
     Of very many tables some are taken, evenly spread; very large ones are left out.
     """
-    sets = {ways: list(_taken(domain, ways)) for ways in _WAYS if ways <= len(domain.names)}
-    wanted = [axes for some in sets.values() for axes in some]
+    wanted = [axes for ways in _WAYS if ways <= len(domain.names) for axes in _taken(domain, ways)]
+    names = [tuple(domain.names[axis] for axis in axes) for axes in wanted]
     tables: dict[tuple[str, ...], float] = {}
     with task("Comparing with the data") as progress:
-        counts = count([tuple(domain.names[axis] for axis in axes) for axes in wanted])
-        for number, (axes, true) in enumerate(zip(wanted, counts, strict=True)):
-            made = counted(positions, axes, domain.shape)
-            tables[tuple(domain.names[axis] for axis in axes)] = total_variation(made, true)
+        for number, (axes, true) in enumerate(zip(wanted, count(names), strict=True)):
+            tables[names[number]] = total_variation(counted(positions, axes, domain.shape), true)
             if progress is not None:
                 progress((number + 1) / len(wanted))
-    return Comparison(
-        {
-            ways: _summary([tables[tuple(domain.names[axis] for axis in axes)] for axes in some], domain, ways)
-            for ways, some in sets.items()
-            if some
-        },
-        tables,
-    )
+    found: dict[int, Distances] = {}
+    for ways in _WAYS:
+        if some := [distance for table, distance in tables.items() if len(table) == ways]:
+            found[ways] = Distances(sum(some) / len(some), max(some), len(some), comb(len(domain.names), ways))
+    return Comparison(found, tables)
 
 
 def total_variation(first: Integers, second: Integers) -> float:
@@ -364,11 +330,3 @@ def _taken(domain: Domain, ways: int) -> Iterator[tuple[int, ...]]:
     for axes in islice(combinations(range(len(domain.names)), ways), 0, None, step):
         if prod(domain.shape[axis] for axis in axes) <= MOST_COMPARED:
             yield axes
-
-
-def _summary(distances: Sequence[float], domain: Domain, ways: int) -> Distances:
-    return Distances(sum(distances) / len(distances), max(distances), len(distances), comb(len(domain.names), ways))
-
-
-def _some(each: Distances) -> str:
-    return "" if each.tables == each.of else f" (of {each.tables:,} of {each.of:,} tables)"

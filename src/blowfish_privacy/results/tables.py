@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from math import prod, sqrt
 from typing import Any, cast
 
 import numpy as np
@@ -18,11 +19,42 @@ from blowfish_privacy.mechanisms.tables.components import Estimates
 from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
 from blowfish_privacy.mechanisms.tables.ranges import CellsError, TablesError
 from blowfish_privacy.mechanisms.tables.shapes import Axes
+from blowfish_privacy.noise import Law
 from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_table, start_panels, table_figure
-from blowfish_privacy.results.result import HEADLINE, CountTable, Result
+from blowfish_privacy.results.result import HEADLINE, CountTable, Result, rows_of_cells
 from blowfish_privacy.support.arrays import Floats, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, about
+
+# How wrong a table is that was measured as it stands: every cell has noise of one scale.
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredError:
+    """The error of the cells of one measured table, which is that of the noise alone."""
+
+    shape: tuple[int, ...]
+    scale: Fraction
+    law: Law
+
+    @property
+    def variance(self) -> float:
+        """That of the noise in one cell."""
+        return self.law.variance(self.scale) if self.scale else 0.0
+
+    def standard_error(self, axes: Sequence[int], chosen: Sequence[Subset] | None = None) -> float:
+        """Return that of a cell, or of the sum of the cells that are chosen."""
+        cells = 1 if chosen is None else prod(len(subset) for subset in chosen)
+        return sqrt(cells * self.variance)
+
+    def standard_errors(self, axes: Sequence[int]) -> Floats:
+        """Return that of every cell."""
+        return np.full(self.shape, sqrt(self.variance))
+
+    def interval_of(self, axes: Sequence[int], level: Number = "0.95") -> float:
+        """Return a bound on the error of a cell that holds with probability ``level``."""
+        return float(self.law.quantile(self.scale, level)) if self.scale else 0.0
+
 
 # One table of a set of tables.
 
@@ -35,7 +67,7 @@ class Table(CountTable):
     """The attributes, in the order of the axes."""
     values: npt.NDArray[Any]
     """The estimated count of each cell."""
-    error: CellsError
+    error: CellsError | MeasuredError
     axes: tuple[int, ...]
     """The numbers of the attributes among all that the set of tables is about."""
 
@@ -75,9 +107,7 @@ class Table(CountTable):
 
     def rows(self) -> Iterator[list[Any]]:
         errors = self.standard_errors.reshape(-1)
-        columns = estimates(self.values.reshape(-1), errors).tolist(), standard_errors(errors).tolist()
-        for shown, value, error in zip(product(*self.labels), *columns, strict=True):
-            yield [*shown, value, error]
+        return rows_of_cells(self.domain, estimates(self.values.reshape(-1), errors), standard_errors(errors))
 
     def draw(self, axes: Any) -> None:
         """Draw the counts on matplotlib axes, which may be part of another figure."""
@@ -190,7 +220,6 @@ class TablesResult(Result):
         next(iter(self)).draw(axes)
 
     def _figure(self) -> Any:
-        """Draw the tables side by side, the first dozen if there are more."""
         shown = self.tables[:MOST_PANELS]
         if len(shown) == 1:
             return self[shown[0]].figure()
