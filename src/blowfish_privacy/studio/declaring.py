@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -80,64 +80,60 @@ class AttributeForm:
         if kind == "binned":
             return cls(edges=", ".join(map(_shown, stated)), **shared)
         if kind == "categorical":
-            return cls(categories="\n".join(map(_shown, stated)), values=_values(stated), **shared)
+            values = "truth" if isinstance(stated[0], bool) else "numbers" if isinstance(stated[0], int) else "text"
+            return cls(categories="\n".join(map(_shown, stated)), values=values, **shared)
         if "file" in stated:
             return cls(file=stated["file"], **shared)
-        return cls(levels=_lines(stated["levels"], stated["tree"]), **shared)
+        lines = [stated["levels"], *_paths(stated["tree"])]
+        return cls(levels="\n".join(map(", ".join, lines)), **shared)
 
     def declaration(self) -> dict[str, Any]:
         """Return the declaration, or say which field is wrong."""
-        read = {"integer": self._integer, "decimal": self._decimal, "binned": self._binned, "date": self._date}
-        read |= {"categorical": self._categorical, "hierarchy": self._hierarchy}
-        declared = read[self.kind]()
+        declared = {self.kind: self._stated()}
+        if self.kind == "decimal":
+            declared["step"] = _number(self.step, "the step")
+            declared |= {} if self.round == "error" else {"round": self.round}
+        if self.kind == "date":
+            declared["step"] = self.step if self.step in STEPS else "day"
         if self.clamp and self.kind in CLAMPED:
             declared["outside"] = "clamp"
-        if self.missing.strip():
-            declared["missing"] = self._missing(self.missing.strip())
+        if missing := self.missing.strip():
+            read = {"integer": _whole, "decimal": _number, "binned": _number, "categorical": self._category}
+            what = "what missing values count as"
+            declared["missing"] = read[self.kind](missing, what) if self.kind in read else missing
         return declared
 
-    def _integer(self) -> dict[str, Any]:
-        return {"integer": [_whole(self.low, "the smallest value"), _whole(self.high, "the largest value")]}
-
-    def _decimal(self) -> dict[str, Any]:
-        bounds = [_number(self.low, "the smallest value"), _number(self.high, "the largest value")]
-        rounding = {} if self.round == "error" else {"round": self.round}
-        return {"decimal": bounds, "step": _number(self.step, "the step"), **rounding}
-
-    def _date(self) -> dict[str, Any]:
-        return {"date": [self.low.strip(), self.high.strip()], "step": self.step if self.step in STEPS else "day"}
-
-    def _binned(self) -> dict[str, Any]:
-        edges = [each for each in re.split(r"[\s,;]+", self.edges) if each]
-        if len(edges) < 2:
-            raise DomainError("bins need at least two edges.", hint="write them with commas between: 0, 10, 20.")
-        return {"binned": [_number(edge, "an edge") for edge in edges]}
-
-    def _categorical(self) -> dict[str, Any]:
-        names = split_names(self.categories)
-        if not names:
-            raise DomainError("there are no categories yet.", hint="write one in each line, or commas between them.")
-        return {"categorical": [self._category(name) for name in names]}
-
-    def _hierarchy(self) -> dict[str, Any]:
+    def _stated(self) -> Any:
+        """Read what stands at the name of the kind."""
+        if self.kind in ("integer", "decimal"):
+            read = _whole if self.kind == "integer" else _number
+            return [read(self.low, "the smallest value"), read(self.high, "the largest value")]
+        if self.kind == "date":
+            return [self.low.strip(), self.high.strip()]
+        if self.kind == "binned":
+            edges = [each for each in re.split(r"[\s,;]+", self.edges) if each]
+            if len(edges) < 2:
+                raise DomainError("bins need at least two edges.", hint="write them with commas between: 0, 10, 20.")
+            return [_number(edge, "an edge") for edge in edges]
+        if self.kind == "categorical":
+            names = split_names(self.categories)
+            if not names:
+                hint = "write one in each line, or commas between them."
+                raise DomainError("there are no categories yet.", hint=hint)
+            return [self._category(name, "a category") for name in names]
         if self.file.strip():
-            return {"hierarchy": {"file": self.file.strip()}}
+            return {"file": self.file.strip()}
         levels, tree = read_levels(self.levels)
-        return {"hierarchy": {"levels": levels, "tree": tree}}
+        return {"levels": levels, "tree": tree}
 
-    def _category(self, name: str) -> Any:
+    def _category(self, name: str, what: str) -> Any:
         if self.values == "numbers":
-            return _whole(name, "a category")
-        if self.values == "truth":
-            return _truth(name)
-        return name
-
-    def _missing(self, text: str) -> Any:
-        if self.kind == "integer":
-            return _whole(text, "what missing values count as")
-        if self.kind in ("decimal", "binned"):
-            return _number(text, "what missing values count as")
-        return self._category(text) if self.kind == "categorical" else text
+            return _whole(name, what)
+        if self.values == "text":
+            return name
+        if name.casefold() not in ("true", "false"):
+            raise DomainError(f"{brief(name)} is neither true nor false.")
+        return name.casefold() == "true"
 
 
 def split_names(text: str) -> list[str]:
@@ -179,34 +175,18 @@ def _number(text: str, what: str) -> int | Decimal:
     return int(number) if re.fullmatch(r"[-+]?[0-9]+", text.strip()) else number
 
 
-def _truth(text: str) -> bool:
-    if text.casefold() not in ("true", "false"):
-        raise DomainError(f"{brief(text)} is neither true nor false.")
-    return text.casefold() == "true"
-
-
 def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _values(categories: Sequence[Any]) -> Values:
-    first = categories[0]
-    return "truth" if isinstance(first, bool) else "numbers" if isinstance(first, int) else "text"
-
-
-def _lines(levels: Sequence[str], tree: Any) -> str:
-    return "\n".join([", ".join(levels), *(", ".join(path) for path in _paths(tree))])
-
-
 def _paths(tree: Any) -> list[list[str]]:
+    def quoted(name: Any) -> str:
+        text = str(name)
+        return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text
+
     if isinstance(tree, Mapping):
-        return [[_quoted(name), *below] for name, rest in tree.items() for below in _paths(rest)]
-    return [[_quoted(name)] for name in tree]
-
-
-def _quoted(name: Any) -> str:
-    text = str(name)
-    return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text
+        return [[quoted(name), *below] for name, rest in tree.items() for below in _paths(rest)]
+    return [[quoted(name)] for name in tree]
 
 
 Body: TypeAlias = dict[str, Any]
@@ -252,69 +232,52 @@ def with_attribute(body: Body, name: str, declared: Body) -> Body:
         raise SpecError("the attribute has no name.", hint="give it the name of its column.")
     changed: Body = {"version": 1, **deepcopy(body)}
     policy = changed.setdefault("policy", {"domain": {}, "secrets": "full"})
-    known = name in policy["domain"]
-    if not known and policy["domain"]:
-        policy["secrets"] = _with_secret(policy["secrets"], [*policy["domain"]], name)
+    names, secrets = [*policy["domain"]], policy["secrets"]
+    if names and name not in names and secrets not in _WHOLE:
+        if isinstance(secrets, dict) and "per_attribute" in secrets:
+            secrets["per_attribute"][name] = "full"
+        elif secrets == "public":
+            policy["secrets"] = {"per_attribute": {**dict.fromkeys(names, "public"), name: "full"}}
+        elif len(names) == 1 and not (isinstance(secrets, dict) and "by" in secrets):
+            # What was said of the one attribute goes on being said of it alone.
+            policy["secrets"] = {"per_attribute": {names[0]: secrets, name: "full"}}
     policy["domain"][name] = declared
     return changed
 
 
-def _with_secret(secrets: Any, names: list[str], name: str) -> Any:
-    if secrets in _WHOLE:
-        return secrets
-    if isinstance(secrets, dict) and "per_attribute" in secrets:
-        return {"per_attribute": {**secrets["per_attribute"], name: "full"}}
-    if secrets == "public":
-        return {"per_attribute": {**dict.fromkeys(names, "public"), name: "full"}}
-    if len(names) == 1 and not (isinstance(secrets, dict) and "by" in secrets):
-        # What was said of the one attribute goes on being said of it alone.
-        return {"per_attribute": {names[0]: secrets, name: "full"}}
-    return secrets
-
-
 def without_attribute(body: Body, name: str, folder: Path) -> Body:
     """Leave an attribute out, of the secrets too; refuse if something else is about it, and say what."""
-    hindrances = _hindrances(body, name, folder)
-    if hindrances:
+    changed = deepcopy(body)
+    policy = changed["policy"]
+    policy["domain"].pop(name, None)
+    secrets = policy["secrets"]
+    if isinstance(secrets, dict) and "per_attribute" in secrets:
+        secrets["per_attribute"].pop(name, None)
+    if hindrances := _hindrances(changed, folder):
         raise PolicyError(
             f"{name} is still needed: {', '.join(hindrances)}.", hint="remove or change what is named here first."
         )
-    changed = _reduced(body, name)
-    if not changed["policy"]["domain"]:
+    if not policy["domain"]:
         del changed["policy"]
         changed.pop("releases", None)
     return changed
 
 
-def _hindrances(body: Body, name: str, folder: Path) -> list[str]:
-    reduced = _reduced(body, name)
-    policy, releases = reduced["policy"], body.get("releases") or []
+def _hindrances(reduced: Body, folder: Path) -> list[str]:
+    """Name what a file without one of its attributes still says about it."""
+    policy = dict(reduced["policy"])
     facts = policy.pop("known", [])
-    if not policy["domain"]:
-        return [*_facts(facts), *(f"release {each['name']}" for each in releases)]
-    bare = {**reduced, "releases": []}
-    if not _reads(bare, folder):
+    bare = {**reduced, "policy": policy, "releases": []}
+    if policy["domain"] and not _reads(bare, folder):
         return ["the secrets"]
-    wrong = [
-        fact
-        for fact, each in zip(_facts(facts), facts, strict=True)
-        if not _reads({**bare, "policy": {**policy, "known": [each]}}, folder)
+
+    def wrong(part: Body) -> bool:
+        return not policy["domain"] or not _reads({**bare, **part}, folder)
+
+    return [
+        *(f"known fact {at}" for at, fact in enumerate(facts, 1) if wrong({"policy": {**policy, "known": [fact]}})),
+        *(f"release {each['name']}" for each in reduced.get("releases") or [] if wrong({"releases": [each]})),
     ]
-    return wrong + [f"release {each['name']}" for each in releases if not _reads({**bare, "releases": [each]}, folder)]
-
-
-def _facts(facts: list[Any]) -> list[str]:
-    return [f"known fact {number}" for number, _ in enumerate(facts, 1)]
-
-
-def _reduced(body: Body, name: str) -> Body:
-    reduced = deepcopy(body)
-    policy = reduced["policy"]
-    policy["domain"].pop(name, None)
-    secrets = policy["secrets"]
-    if isinstance(secrets, dict) and "per_attribute" in secrets:
-        secrets["per_attribute"].pop(name, None)
-    return reduced
 
 
 def _reads(body: Body, folder: Path) -> bool:
@@ -366,15 +329,13 @@ def check_of(data: str, policy: Policy) -> PolicyCheck | Problem:
 
 def rows_of(columns: list[Column] | None, attributes: Mapping[str, Attribute]) -> list[Row]:
     """List the columns in their order, and after them the attributes that no column has."""
-    named = {column.name for column in columns or ()}
-    rows = [_row(each, attributes.get(each.name)) for each in columns or ()]
+    rows: dict[str, Row] = {}
+    for column in columns or ():
+        attribute = attributes.get(column.name)
+        fits = attribute is None or column.fits(attribute)
+        rows[column.name] = Row(column.name, column.words, _said(attribute), column, fits)
     absent = "" if columns is None else "no such column in the table"
-    return [*rows, *(Row(name, absent, _said(attributes[name])) for name in attributes if name not in named)]
-
-
-def _row(column: Column, attribute: Attribute | None) -> Row:
-    fits = attribute is None or column.fits(attribute)
-    return Row(column.name, column.words, _said(attribute), column, fits)
+    return [*rows.values(), *(Row(name, absent, _said(attributes[name])) for name in attributes if name not in rows)]
 
 
 def first_rows(rows: list[Row], most: int, wanted: str = "") -> list[Row]:
@@ -407,21 +368,14 @@ def place_of(data: str | None, folder: Path) -> str:
 def _said(attribute: Attribute | None) -> str:
     if attribute is None:
         return ""
-    words = [_values_in_words(attribute)]
+    words, few = [declared(attribute)], not attribute.ordered and attribute.size <= _FEW
+    if few and len(named := ", ".join(attribute.texts())) <= _SHORT:
+        words = [f"{words[0]}: {named}"]
     if attribute.outside == "clamp":
         words.append("values outside count as the nearest")
     if attribute.missing_position is not None:
         words.append(f"missing ones count as {attribute.say(attribute.missing_position)}")
     return "; ".join(words)
-
-
-def _values_in_words(attribute: Attribute) -> str:
-    """Say what the values are, and which, if they are few."""
-    words = declared(attribute)
-    if attribute.ordered or attribute.size > _FEW:
-        return words
-    named = ", ".join(attribute.texts())
-    return f"{words}: {named}" if len(named) <= _SHORT else words
 
 
 # The folders of the machine, for choosing a table in them.
