@@ -11,7 +11,6 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts import (
     TextEditor,
     header_buttons,
@@ -323,7 +322,7 @@ def _strangers(workshop: Workshop) -> None:
         try:
             workshop.confirm(server)
         except BlowfishError as error:
-            say_problem(Problem.of(error))
+            say_problem(error)
         else:
             # What could not be asked before is asked by the rooms when they are made.
             ui.navigate.reload()

@@ -1,4 +1,4 @@
-"""An amount on a slider with round stops, and beside it the exact number."""
+"""What the rooms of a page are built of, and how its parts follow what changes elsewhere."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ def _nothing() -> None:
     pass
 
 
-def follow(element: ui.element, act: Callable[[], None], *signals: Signal, gone: Callable[[], None] = _nothing) -> None:
-    """Call ``act`` when one of the signals fires; once the element is gone, stop, and call ``gone`` once."""
+def follow(
+    element: ui.element, act: Callable[[], object], *signals: Signal, gone: Callable[[], None] = _nothing
+) -> None:
+    """Call ``act`` now and when one of the signals fires; once the element is gone, stop, and call ``gone`` once."""
 
     def heard() -> None:
         if element.is_deleted:
@@ -61,6 +63,7 @@ def follow(element: ui.element, act: Callable[[], None], *signals: Signal, gone:
 
     leaves = [signal.subscribe(heard) for signal in signals]
     element.client.on_delete(leave)
+    act()
 
 
 def keeps_up(field: Any, value: Callable[[], Any], *signals: Signal) -> None:
@@ -123,13 +126,9 @@ def live(build: Callable[[], None], *signals: Signal, shows: Callable[[], Any] |
     is lost when it is built anew, so a part should show no more than it needs.
     """
     container = ui.element("div").classes("w-full")
-    seen: list[Any] = [_NOTHING]
+    seen: list[Any] = [object()]
 
     def refresh() -> None:
-        if container.is_deleted:
-            for leave in leaves:
-                leave()
-            return
         now = None if shows is None else shows()
         if shows is not None and now == seen[0]:
             return
@@ -138,10 +137,7 @@ def live(build: Callable[[], None], *signals: Signal, shows: Callable[[], Any] |
         with container:
             build()
 
-    leaves = [signal.subscribe(refresh) for signal in signals]
-    for leave in leaves:
-        container.client.on_delete(leave)
-    refresh()
+    follow(container, refresh, *signals)
     return container
 
 
@@ -164,11 +160,8 @@ def keyed(
                 kept[key].move(target_index=place)
 
     follow(container, refresh, *signals)
-    refresh()
     return container
 
-
-_NOTHING = object()
 
 # What is shown greyed, with a spinner, while it is worked out anew.
 
@@ -188,19 +181,13 @@ def greys(element: ui.element, signal: Signal, stale: Callable[[], bool]) -> ui.
             element.classes(remove="studio-stale").props(remove="aria-busy")
 
     follow(element, refresh, signal)
-    refresh()
     return element
 
 
 def spinner(signal: Signal, stale: Callable[[], bool]) -> None:
     """Turn while something is being worked out; it keeps its place when it does not."""
     turning = ui.spinner(size="1.2rem").props('aria-label="Working it out"').style(_PATIENT)
-
-    def refresh() -> None:
-        turning.style(f"opacity: {1 if stale() else 0}")
-
-    follow(turning, refresh, signal)
-    refresh()
+    follow(turning, lambda: turning.style(f"opacity: {1 if stale() else 0}"), signal)
 
 
 def once_open(expansion: ui.expansion, build: Callable[[], None]) -> None:
@@ -342,7 +329,6 @@ def header_buttons(workshop: Workshop) -> None:
 
     # The buttons stay what they are, so that neither a click nor the focus is lost when something changes.
     follow(undo, refresh, workshop.changed)
-    refresh()
     ui.add_body_html(_KEYS)
     for wish, act in (("undo", workshop.undo), ("redo", workshop.redo), ("save", lambda: save(workshop))):
         ui.on(f"studio-{wish}", act)
@@ -395,37 +381,34 @@ def _save_to(
     try:
         workshop.save(path, replace=replace)
     except OverwriteError as error:
-        _ask_to_replace(workshop, path, asked, error, then)
+        refused = error
     except BlowfishError as error:
-        say_problem(Problem.of(error))
+        say_problem(error)
+        return
     else:
         ui.notify(f"Saved as {path.name}.", type="positive")
         if asked is not None:
             asked.close()
         then()
+        return
 
+    def replace_it() -> None:
+        dialog.close()
+        _save_to(workshop, path, asked=asked, replace=True, then=then)
 
-def _ask_to_replace(
-    workshop: Workshop, path: Path, asked: ui.dialog | None, error: OverwriteError, then: Callable[[], object]
-) -> None:
+    def save_as() -> None:
+        dialog.close()
+        # Where a path was asked for just now, the question is still open below this one.
+        if asked is None:
+            ask_where(workshop)
+
     with ui.dialog().props('aria-label="Replace the file?"') as dialog, ui.card().classes("studio-card"):
-        ui.label(f"{error.message[:1].upper()}{error.message[1:]}")
-        ui.label("Replacing it cannot be undone.").classes("studio-note")
-
-        def replace() -> None:
-            dialog.close()
-            _save_to(workshop, path, asked=asked, replace=True, then=then)
-
-        def save_as() -> None:
-            dialog.close()
-            # Where a path was asked for just now, the question is still open below this one.
-            if asked is None:
-                ask_where(workshop)
-
+        ui.label(capitalised(refused.message))
+        note("Replacing it cannot be undone.")
         with ui.row().classes("justify-end w-full"):
             ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
             ui.button("Save as ...", on_click=save_as).props("outline no-caps")
-            ui.button("Replace it", on_click=replace).props("no-caps color=negative")
+            ui.button("Replace it", on_click=replace_it).props("no-caps color=negative")
     dialog.open()
 
 
@@ -550,6 +533,11 @@ class TextEditor(ui.codemirror):
 # Headings, explanations, notices and problems, which look the same in every room.
 
 
+def capitalised(sentence: str) -> str:
+    """Begin a sentence with a capital, whatever follows."""
+    return sentence[:1].upper() + sentence[1:]
+
+
 def heading(title: str, lead: str = "") -> None:
     """Head a room with its title, and a sentence that says what it is for."""
     with ui.column().classes("gap-1 w-full"):
@@ -575,17 +563,17 @@ def notice(words: str, *, icon: str = "info") -> None:
         ui.label(words)
 
 
-def problem_card(problem: Problem) -> None:
+def problem_card(problem: Problem | BlowfishError) -> None:
     """Say what is wrong and what to do."""
     with ui.row().classes("studio-problem").props("role=alert"):
         ui.icon("error_outline").props("aria-hidden=true")
         with ui.column().classes("gap-1"):
             ui.label(problem.message)
             if problem.hint:
-                ui.label(f"Hint: {problem.hint}").classes("studio-note")
+                note(f"Hint: {problem.hint}")
 
 
-def problem_in(place: ui.element, problem: Problem) -> None:
+def problem_in(place: ui.element, problem: Problem | BlowfishError) -> None:
     """Say in a place what is wrong, in place of what it said before."""
     place.clear()
     with place:
@@ -616,17 +604,18 @@ def name_elements(names: Mapping[str, str]) -> None:
 # A change that a form asks for, and what is said if it cannot be.
 
 
-def try_change(workshop: Workshop, body: Any) -> Problem | None:
-    """Hand new values to the file; if they are refused nothing changes, and a message says why."""
+def try_change(workshop: Workshop, body: Any) -> bool:
+    """Hand new values to the file, and say whether it took them; if not, nothing changes, and a message says why."""
     problem = workshop.change(body)
-    return None if problem is None else say_problem(problem)
+    if problem is not None:
+        say_problem(problem)
+    return problem is None
 
 
-def say_problem(problem: Problem) -> Problem:
+def say_problem(problem: Problem | BlowfishError) -> None:
     """Say in a message why something cannot be done."""
     said = f"{problem.message} Hint: {problem.hint}" if problem.hint else problem.message
     ui.notify(said, type="negative", multi_line=True, timeout=10_000, close_button="Close")
-    return problem
 
 
 # A table of texts, as HTML has it: screen readers know their way in it, and it scrolls by itself where it is wide.
@@ -675,27 +664,23 @@ def live_odds(odds: Callable[[], Odds | None], *signals: Signal) -> None:
 
     def build() -> None:
         if (now := odds()) is not None:
-            _odds_bar(now)
+            with ui.column().classes("gap-2 w-full").props("aria-live=polite"):
+                ui.label(now.sentence)
+                if now.promise.promised in ("odds", "nothing", "unproved"):
+                    _bar(now)
+                if now.guess():
+                    note(now.guess())
 
     live(build, *signals, shows=shows)
 
 
-def _odds_bar(odds: Odds) -> None:
-    with ui.column().classes("gap-2 w-full").props("aria-live=polite"):
-        ui.label(odds.sentence)
-        most, least = odds.most(EVEN), odds.least(EVEN)
-        if odds.promise.promised in ("odds", "nothing", "unproved"):
-            _bar(odds.guess(), least, most)
-        if odds.guess():
-            note(odds.guess())
-
-
-def _bar(described: str, least: float | None, most: float | None) -> None:
-    low, high = (0.0, 1.0) if least is None or most is None else (least, most)
-    bounded = most is not None and least is not None
-    kind = "studio-odds-range" if bounded else "studio-odds-range studio-odds-open"
+def _bar(odds: Odds) -> None:
+    least, most = odds.least(EVEN), odds.most(EVEN)
+    low, high, kind = 0.0, 1.0, "studio-odds-range studio-odds-open"
+    if least is not None and most is not None:
+        low, high, kind = least, most, "studio-odds-range"
     with ui.element("div").classes("studio-odds").props("role=img") as bar:
-        bar.props["aria-label"] = described
+        bar.props["aria-label"] = odds.guess()
         with ui.element("div").classes("studio-odds-line"):
             ui.element("div").classes(kind).style(f"left: {100 * low:.3f}%; width: {100 * (high - low):.3f}%")
             ui.element("div").classes("studio-odds-before").style("left: 50%")

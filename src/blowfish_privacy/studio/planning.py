@@ -38,6 +38,7 @@ from blowfish_privacy.statements.plan import (
     plan_view,
     sketched,
 )
+from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import about
 from blowfish_privacy.support.postgresql import is_address
@@ -153,10 +154,21 @@ class LedgerState:
     """Where the file says that it is."""
     ledger: Ledger | None = None
     """The ledger, if it is there and can be used."""
-    problem: BlowfishError | None = None
+    problem: Problem | None = None
     """Why it cannot be used, if it is there."""
     entries: tuple[Entry, ...] = ()
     """What was charged so far."""
+
+    @property
+    def name(self) -> str:
+        """How a person calls it."""
+        return self.location.name if isinstance(self.location, Path) else str(self.location)
+
+    @property
+    def shown(self) -> tuple[object, ...]:
+        """What a page says of it, to be compared."""
+        terms = None if self.ledger is None else self.ledger.terms
+        return str(self.location), terms, self.problem, len(self.entries)
 
     @property
     def missing(self) -> bool:
@@ -180,7 +192,7 @@ class LedgerState:
             stated = "" if file.budget is None else file.budget.words
             return failures.attempt((location, stated), lambda: cls._opened(file, location))
         except BlowfishError as error:
-            return cls(location, problem=error)
+            return cls(location, problem=Problem.of(error))
 
     @classmethod
     def _opened(cls, file: PolicyFile, location: str | Path) -> LedgerState:

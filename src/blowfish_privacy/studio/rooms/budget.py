@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from nicegui import background_tasks, run, ui
@@ -47,98 +45,89 @@ def budget(workshop: Workshop) -> None:
     with ui.row().classes("w-full items-start justify-between no-wrap"):
         heading("Budget", "The most that all releases together may lose on any two values that nobody may tell apart.")
         spinner(workshop.planned, lambda: workshop.stale)
-    live(lambda: _room(workshop), workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-5")
+
+    def room() -> None:
+        if workshop.file is None:
+            notice("First choose a table and declare its attributes: then there is something to budget for.")
+            return
+        with ui.card().classes("studio-card").props("flat"):
+            section("The ledger")
+            with ui.column().classes("w-full gap-4 items-start"):
+                _ledger(workshop)
+        with ui.card().classes("studio-card").props("flat"):
+            section("What the releases take")
+            _Balances(workshop)
+
+    live(room, workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-5")
     # Others may have spent from the ledger, or made it, since the plans were made.
     workshop.replan()
 
 
-def _room(workshop: Workshop) -> None:
-    if workshop.file is None:
-        notice("First choose a table and declare its attributes: then there is something to budget for.")
-        return
-    with ui.card().classes("studio-card").props("flat"):
-        section("The ledger")
-        with ui.column().classes("w-full gap-4 items-start"):
-            live(lambda: _described(workshop), workshop.planned, shows=lambda: _ledger_state(workshop))
-            live(lambda: _budget_field(workshop), workshop.planned, workshop.changed, shows=lambda: _field(workshop))
-            live(lambda: _making(workshop), workshop.planned, shows=lambda: _missing(workshop))
-    with ui.card().classes("studio-card").props("flat"):
-        section("What the releases take")
-        _Balances(workshop)
+def _ledger(workshop: Workshop) -> None:
+    """Say where the ledger is, and what it holds; while there is none, let its budget be stated, and make it."""
 
+    def name_one() -> None:
+        body = workshop.body
+        body["ledger"] = f"{workshop.suggested_path.stem}.ledger"
+        if not body.get("budget"):
+            body["budget"] = Decimal("1.0")
+        try_change(workshop, body)
 
-def _ledger_state(workshop: Workshop) -> Any:
-    planning = workshop.planning
-    if planning is None:
-        return None
-    state = planning.state
-    problem = None if state.problem is None else Problem.of(state.problem)
-    return str(state.location), None if state.ledger is None else state.ledger.terms, problem, len(state.entries)
+    def described() -> None:
+        planning = workshop.planning
+        if planning is None:
+            note("Working out the plans.")
+            return
+        state = planning.state
+        if state.location is None:
+            note("A ledger keeps what was spent. Name one in the file: ledger: table.ledger.")
+            ui.button("Name one", on_click=name_one).props("outline no-caps")
+        if state.ledger is not None:
+            many = len(state.entries)
+            spent = f"It has {many:,} {'entry' if many == 1 else 'entries'}." if many else "Nothing is spent yet."
+            ui.label(f"{state.name} has a budget of {state.ledger.terms.kept}, which is fixed. {spent}")
+        elif state.problem is not None:
+            problem_card(state.problem)
 
+    def holds() -> Any:
+        planning = workshop.planning
+        return planning and planning.state.shown
 
-def _described(workshop: Workshop) -> None:
-    """Say where the ledger is, and what it holds."""
-    planning = workshop.planning
-    if planning is None:
-        note("Working out the plans.")
-        return
-    state = planning.state
-    if state.location is None:
-        note("A ledger keeps what was spent. Name one in the file: ledger: table.ledger.")
-        ui.button("Name one", on_click=lambda: _name_ledger(workshop)).props("outline no-caps")
-    if state.ledger is not None:
-        many = len(state.entries)
-        spent = f"It has {many:,} {'entry' if many == 1 else 'entries'}." if many else "Nothing is spent yet."
-        ui.label(f"{_named(planning)} has a budget of {state.ledger.terms.kept}, which is fixed. {spent}")
-    elif state.problem is not None:
-        problem_card(Problem.of(state.problem))
+    def missing() -> str | None:
+        planning = workshop.planning
+        return planning.state.name if planning is not None and planning.state.missing else None
 
+    def making() -> None:
+        if (name := missing()) is None:
+            return
+        ui.label(f"There is no ledger {name} yet. It must be made before the first release; its budget is then fixed.")
+        button = ui.button("Create the ledger", icon="add", on_click=lambda: _create(workshop)).props("no-caps")
 
-def _named(planning: Planning) -> str:
-    location = planning.state.location
-    return location.name if isinstance(location, Path) else str(location)
+        def refresh() -> None:
+            button.set_enabled(workshop.file is not None and workshop.file.budget is not None)
 
+        follow(button, refresh, workshop.changed)
 
-def _missing(workshop: Workshop) -> str | None:
-    """Name the ledger that the file names and that is not made yet."""
-    planning = workshop.planning
-    missing = planning is not None and planning.state.ledger is None and planning.state.missing
-    return _named(planning) if planning is not None and missing else None
+    def form() -> str | None:
+        """Return what form the budget is stated in while no ledger fixes it; None where one does."""
+        planning = workshop.planning
+        if planning is None or planning.state.ledger is not None:
+            return None
+        stated = workshop.good_body.get("budget")
+        return "epsilon and delta" if isinstance(stated, dict) and "rho" not in stated else "one number"
 
+    def budget_field() -> None:
+        if form() == "one number":
+            _budget_field(workshop)
+        elif form() is not None:
+            note("The budget is one of epsilon and delta: change it in the file.")
 
-def _making(workshop: Workshop) -> None:
-    """Offer to make the ledger."""
-    name = _missing(workshop)
-    if name is None:
-        return
-    ui.label(f"There is no ledger {name} yet. It must be made before the first release; its budget is then fixed.")
-    button = ui.button("Create the ledger", icon="add", on_click=lambda: _create(workshop)).props("no-caps")
-
-    def refresh() -> None:
-        button.set_enabled(workshop.file is not None and workshop.file.budget is not None)
-
-    follow(button, refresh, workshop.changed)
-    refresh()
-
-
-def _name_ledger(workshop: Workshop) -> None:
-    body = workshop.body
-    body["ledger"] = f"{workshop.suggested_path.stem}.ledger"
-    if not body.get("budget"):
-        body["budget"] = Decimal("1.0")
-    try_change(workshop, body)
+    live(described, workshop.planned, shows=holds)
+    live(budget_field, workshop.planned, workshop.changed, shows=form)
+    live(making, workshop.planned, shows=missing)
 
 
 _COUNTS = {"epsilon": "epsilon", "rho": "rho (Gaussian noise too)"}
-
-
-def _field(workshop: Workshop) -> str | None:
-    """Return what form the budget is stated in while no ledger fixes it; None where one does."""
-    planning = workshop.planning
-    if planning is None or planning.state.ledger is not None:
-        return None
-    stated = workshop.good_body.get("budget")
-    return "epsilon and delta" if isinstance(stated, dict) and "rho" not in stated else "one number"
 
 
 def _stated(workshop: Workshop) -> tuple[str, str]:
@@ -148,13 +137,6 @@ def _stated(workshop: Workshop) -> tuple[str, str]:
 
 
 def _budget_field(workshop: Workshop) -> None:
-    """Let the budget be stated, while there is no ledger that fixes it."""
-    form = _field(workshop)
-    if form is None:
-        return
-    if form == "epsilon and delta":
-        note("The budget is one of epsilon and delta: change it in the file.")
-        return
     unit, amount = _stated(workshop)
     with ui.row().classes("items-center gap-4"):
         number = ui.input("Budget", value=amount).props("outlined dense").classes("w-32")
@@ -192,7 +174,7 @@ def _create(workshop: Workshop) -> None:
     try:
         made = create_ledger(location, budget=terms)
     except BlowfishError as error:
-        say_problem(Problem.of(error))
+        say_problem(error)
         return
     ui.notify(f"Made the ledger {made.name} with a budget of {made.terms.kept}. Nothing is spent yet.", type="positive")
     workshop.replan()
@@ -204,8 +186,15 @@ class _Balances:
     def __init__(self, workshop: Workshop) -> None:
         self._workshop = workshop
         self._left_out: set[str] = set()
+
+        def introduce() -> None:
+            if self._listed():
+                note("Switch releases off to see what the others leave. This changes nothing and spends nothing.")
+            else:
+                note("There is no release to spend on.")
+
         with ui.column().classes("w-full gap-1") as switches:
-            live(self._introduced, workshop.planned, shows=lambda: bool(self._listed()))
+            live(introduce, workshop.planned, shows=lambda: bool(self._listed()))
             rows = keyed(
                 lambda: [(name, possible) for name, _, possible in self._listed()], self._switch, workshop.planned
             )
@@ -219,16 +208,9 @@ class _Balances:
             self._chart.visible = False
             self._table = ui.element("div").classes("w-full")
         follow(self._whole, self._refresh, workshop.planned)
-        self._refresh()
 
     def _listed(self) -> list[tuple[str, str, bool]]:
         return [_switch(outcome) for outcome in self._workshop.outcomes]
-
-    def _introduced(self) -> None:
-        if self._listed():
-            note("Switch releases off to see what the others leave. This changes nothing and spends nothing.")
-        else:
-            note("There is no release to spend on.")
 
     def _switch(self, key: tuple[str, bool]) -> None:
         name, possible = key
@@ -237,17 +219,16 @@ class _Balances:
             words = next((words for each, words, _ in self._listed() if each == name), "")
             switch.set_text(f"{name}: {words}")
 
+        def turned(event: Any) -> None:
+            (self._left_out.discard if event.value else self._left_out.add)(name)
+            self._refresh()
+
         outcome = self._workshop.outcome(name)
         planned = outcome is not None and outcome.plan is not None
         switch = ui.switch(value=planned and name not in self._left_out)
         switch.set_enabled(possible)
-        switch.on_value_change(partial(self._turn, name))
+        switch.on_value_change(turned)
         follow(switch, refresh, self._workshop.planned)
-        refresh()
-
-    def _turn(self, name: str, event: Any) -> None:
-        (self._left_out.discard if event.value else self._left_out.add)(name)
-        self._refresh()
 
     def _refresh(self) -> None:
         if not self._workshop.stale and self._workshop.planning is not None:
@@ -271,21 +252,27 @@ class _Balances:
             elif quote is None:
                 note("State a budget to see what is left of it.")
             else:
-                problem_card(Problem(quote.message, quote.hint))
-        taking = [outcome.name for outcome in planning.outcomes if outcome.due and outcome.name in chosen]
-        self._show(shares if isinstance(shares, list) else [], taking, quote if isinstance(quote, Quote) else None)
+                problem_card(quote)
+        drawn = shares if isinstance(shares, list) and isinstance(quote, Quote) else []
+        self._chart.visible = self._table.visible = bool(drawn)
+        if isinstance(quote, Quote) and drawn:
+            taking = [outcome.name for outcome in planning.outcomes if outcome.due and outcome.name in chosen]
+            self._show(drawn, taking, quote)
 
-    def _show(self, shares: list[dict[str, Any]], taking: list[str], quote: Quote | None) -> None:
-        self._chart.visible = self._table.visible = quote is not None and bool(shares)
-        if quote is None or not shares:
-            return
+    def _show(self, shares: list[dict[str, Any]], taking: list[str], quote: Quote) -> None:
         unit = EPSILON.name if quote.terms.measure is EPSILON else quote.terms.measure.unit
         option = balances(shares, taking, str(quote.budget), unit)
         self._chart.style(f"height: {120 + 44 * len(shares)}px")
         redraw(self._chart, option)
+        rows: list[tuple[str, ...]] = []
+        for row in shares:
+            taken = sum(map(Fraction, row["takes"].values()), Fraction(0))
+            spent, left = Fraction(row["spent"]), Fraction(row["left"])
+            rows.append((row["pairs"], rounded_up(spent), rounded_up(taken), rounded_down(left)))
         self._table.clear()
         with self._table:
-            _numbers(shares)
+            header = ("secret pairs that change", "spent", "these take", "left")
+            plain_table(header, rows, caption="The same in numbers")
 
 
 def _switch(outcome: Outcome) -> tuple[str, str, bool]:
@@ -296,13 +283,3 @@ def _switch(outcome: Outcome) -> tuple[str, str, bool]:
         return outcome.name, "paid for before", False
     view = outcome.said.accuracy
     return outcome.name, "costs nothing" if view["exact"] else f"{view['measure']} {view['amount']}", not view["exact"]
-
-
-def _numbers(shares: list[dict[str, Any]]) -> None:
-    """Show the same as numbers."""
-    rows: list[tuple[str, ...]] = []
-    for row in shares:
-        taken = sum(map(Fraction, row["takes"].values()), Fraction(0))
-        spent, left = Fraction(row["spent"]), Fraction(row["left"])
-        rows.append((row["pairs"], rounded_up(spent), rounded_up(taken), rounded_down(left)))
-    plain_table(("secret pairs that change", "spent", "these take", "left"), rows, caption="The same in numbers")

@@ -8,13 +8,13 @@ from typing import Any
 
 from nicegui import ui
 
-from blowfish_privacy.domain import Attribute, Domain
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.studio.charts.plans import facts_chart
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.entries import MOST_LISTED
 from blowfish_privacy.studio.parts import (
+    capitalised,
     chart,
     follow,
     heading,
@@ -51,34 +51,22 @@ from blowfish_privacy.support.exact import about, show
 _KINDS = {"table": "A table of counts", "count": "One count"}
 
 
-def fact_form(workshop: Workshop) -> None:
-    """Offer to add a fact."""
-    file = workshop.file
-    if file is None:
-        return
-    place = ui.element("div").classes("w-full")
-
-    def begin() -> None:
-        place.clear()
-        with place:
-            _FactForm(workshop, file.policy.domain, begin).build()
-
-    begin()
-
-
 class _FactForm:
     """What one tab is entering."""
 
-    def __init__(self, workshop: Workshop, domain: Domain, begin_again: Callable[[], None]) -> None:
-        self._workshop, self._domain, self._begin_again = workshop, domain, begin_again
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop, self._domain = workshop, workshop.policy.domain
+        self._place = ui.element("div").classes("w-full")
+        self._begin()
+
+    def _begin(self) -> None:
+        """Build an empty form in place of the one that was filled in."""
         self._names: list[str] = []
         self._stated = True
         self._counts: list[ui.input] = []
         self._pasted: ui.textarea | None = None
-        self._conditions: dict[str, Any] = {}
-
-    def build(self) -> None:
-        with ui.column().classes("studio-card"):
+        self._place.clear()
+        with self._place, ui.column().classes("studio-card"):
             section("Add a fact")
             kind = ui.radio(_KINDS, value="table").props('inline aria-label="What is known"').classes("studio-radio")
             with ui.column().classes("w-full gap-3") as table:
@@ -128,53 +116,45 @@ class _FactForm:
     def _count(self) -> None:
         note("Everybody knows how many people have some values. Leave open what does not matter.")
         with ui.element("div").classes("studio-boxes"):
-            for name in self._domain:
-                self._conditions[name] = self._condition(name)
+            self._conditions = {name: self._condition(name) for name in self._domain}
         self._equals = ui.input("How many they are (may be left open)").classes("w-80 max-w-full")
         self._equals.props("outlined dense inputmode=numeric")
 
     def _condition(self, name: str) -> Any:
         attribute = self._domain[name]
         if attribute.ordered:
-            return ui.input(f"{name}, as in {_range(attribute)}").props("outlined dense")
+            first, last = attribute.show(0), attribute.show(attribute.size // 4)
+            if (bounds := getattr(attribute, "bounds", None)) is not None:
+                first, last = show(bounds[0]), show(bounds[1])
+            return ui.input(f"{name}, as in {first} to {last}").props("outlined dense")
         values = [attribute.value(at) for at in range(min(attribute.size, 20 * MOST_LISTED))]
         return ui.select(values, label=name, multiple=True, value=[]).props("outlined dense use-chips")
 
     def _add(self, kind: str) -> Problem | None:
         try:
-            fact = self._entered_table() if kind == "table" else self._entered_count()
+            fact = self._entered(kind)
         except BlowfishError as error:
             return Problem.of(error)
         problem = self._workshop.change(with_fact(self._workshop.body, fact))
         if problem is None:
             ui.notify("Added. What it does to your releases is being worked out.", type="positive")
-            self._begin_again()
+            self._begin()
         return problem
 
-    def _entered_table(self) -> dict[str, Any]:
-        if not self._stated:
-            return table_fact(self._domain, self._names, None)
-        pasted = None if self._pasted is None else split_counts(str(self._pasted.value or ""))
-        counts = [str(field.value or "") for field in self._counts] if pasted is None else pasted
-        return table_fact(self._domain, self._names, counts)
-
-    def _entered_count(self) -> dict[str, Any]:
-        given = {name: field.value for name, field in self._conditions.items()}
-        return count_fact(self._domain, given, str(self._equals.value or ""))
-
-
-def _range(attribute: Attribute) -> str:
-    """Write a range of some values, as an example."""
-    bounds = getattr(attribute, "bounds", None)
-    if bounds is not None:
-        return f"{show(bounds[0])} to {show(bounds[1])}"
-    return f"{attribute.show(0)} to {attribute.show(attribute.size // 4)}"
+    def _entered(self, kind: str) -> dict[str, Any]:
+        if kind == "count":
+            given = {name: field.value for name, field in self._conditions.items()}
+            return count_fact(self._domain, given, str(self._equals.value or ""))
+        counts = [str(field.value or "") for field in self._counts]
+        if self._pasted is not None:
+            counts = split_counts(str(self._pasted.value or ""))
+        return table_fact(self._domain, self._names, counts if self._stated else None)
 
 
 # What facts do to each release, as a table: the typical error without them and with them.
 
 
-def effects_of_all(effects: FactEffects) -> None:
+def _effects_of_all(effects: FactEffects) -> None:
     """Show what all facts do together, in words and release by release."""
     latest = effects.latest
     with ui.column().classes("studio-card"):
@@ -201,24 +181,14 @@ def effects_of_all(effects: FactEffects) -> None:
                 note("There are no releases yet.")
 
 
-def effects_of_one(effects: FactEffects, number: int) -> None:
-    """Show what one fact adds to what the others do."""
-    view = None if effects.stale or effects.latest is None else effects.latest.view
-    if view is not None and number < len(view.facts) and view.facts[number].effects:
-        with ui.expansion("What this fact adds").classes("w-full").props("dense"):
-            _table(view.facts[number].effects, "it")
-
-
 def _table(effects: Sequence[FactEffect], what: str) -> None:
+    def error(outlook: Outlook) -> str:
+        if outlook.error is None:
+            return "refused"
+        return "none" if outlook.exact else about(outlook.error)
+
     header = ("Release", f"Error without {what}", f"Error with {what}", "In words")
-    rows = [(each.release, _error(each.without), _error(each.given), each.words) for each in effects]
-    plain_table(header, rows)
-
-
-def _error(outlook: Outlook) -> str:
-    if outlook.error is None:
-        return "refused"
-    return "none" if outlook.exact else about(outlook.error)
+    plain_table(header, [(each.release, error(each.without), error(each.given), each.words) for each in effects])
 
 
 _SIZES = {
@@ -242,64 +212,62 @@ def facts(workshop: Workshop) -> None:
     effects = FactEffects(workshop)
     room = ui.element("div").classes("w-full")
     follow(room, effects.follow, workshop.changed, gone=effects.close)
+
+    def fill() -> None:
+        if workshop.file is None:
+            notice("Declare the attributes of your table first; then you can say what is known about them.")
+            return
+        with ui.element("div").classes("studio-stack"):
+            _facts(workshop, effects)
+            _FactForm(workshop)
+            _people(workshop)
+
     with room:
-        live(lambda: _fill(workshop, effects), workshop.changed, shows=lambda: _domain(workshop))
-
-
-def _domain(workshop: Workshop) -> Any:
-    return None if workshop.file is None else workshop.good_body["policy"]["domain"]
-
-
-def _fill(workshop: Workshop, effects: FactEffects) -> None:
-    if workshop.file is None:
-        notice("Declare the attributes of your table first; then you can say what is known about them.")
-        return
-    with ui.element("div").classes("studio-stack"):
-        _facts(workshop, effects)
-        fact_form(workshop)
-        _people(workshop)
-
-
-def _known(workshop: Workshop) -> list[tuple[int, str]]:
-    """Number the facts of the file, in words."""
-    file = workshop.file
-    return [] if file is None else [(at, fact.words(file.policy.domain)) for at, fact in enumerate(file.policy.known)]
+        live(fill, workshop.changed, shows=lambda: workshop.file and workshop.good_body["policy"]["domain"])
 
 
 def _facts(workshop: Workshop, effects: FactEffects) -> None:
+    def listed() -> list[tuple[int, str]]:
+        """Number the facts of the file, in words."""
+        known = () if workshop.file is None else workshop.file.policy.known
+        return [(at, fact.words(workshop.policy.domain)) for at, fact in enumerate(known)]
+
     def worked_out() -> Any:
-        return len(_known(workshop)), effects.stale, effects.turn
+        return len(listed()), effects.stale, effects.turn
 
     def none() -> None:
-        if not _known(workshop):
+        if not listed():
             notice("No facts are listed. If some counts are public in truth, list them, or the promise weakens.")
 
     def of_all() -> None:
-        if _known(workshop):
-            effects_of_all(effects)
+        if listed():
+            _effects_of_all(effects)
 
     def of_one(number: int) -> None:
-        if len(_known(workshop)) > 1:
-            effects_of_one(effects, number)
+        """Show what one fact adds to what the others do."""
+        view = None if effects.stale or effects.latest is None else effects.latest.view
+        if view is None or not len(listed()) > 1 or number >= len(view.facts) or not view.facts[number].effects:
+            return
+        with ui.expansion("What this fact adds").classes("w-full").props("dense"):
+            _table(view.facts[number].effects, "it")
+
+    def remove(number: int) -> None:
+        try_change(workshop, without_fact(workshop.body, number))
 
     def fact(known: tuple[int, str]) -> None:
         number, words = known
         with ui.column().classes("studio-card"):
             with ui.row().classes("items-start justify-between w-full no-wrap gap-3"):
-                ui.label(f"{words[:1].upper()}{words[1:]}").classes("text-weight-medium")
-                remove = ui.button(icon="delete_outline", on_click=lambda: _remove(workshop, number))
-                remove.props(f'flat round dense aria-label="Remove fact {number + 1}"').tooltip("Remove")
+                ui.label(capitalised(words)).classes("text-weight-medium")
+                button = ui.button(icon="delete_outline", on_click=lambda: remove(number))
+                button.props(f'flat round dense aria-label="Remove fact {number + 1}"').tooltip("Remove")
             adds = live(lambda: of_one(number), workshop.changed, effects.worked_out, shows=worked_out)
             adds.classes("empty:hidden")
 
     with ui.element("div").classes("studio-stack"):
-        live(none, workshop.changed, shows=lambda: not _known(workshop)).classes("empty:hidden")
-        keyed(lambda: _known(workshop), fact, workshop.changed).classes("studio-stack empty:hidden")
+        live(none, workshop.changed, shows=lambda: not listed()).classes("empty:hidden")
+        keyed(listed, fact, workshop.changed).classes("studio-stack empty:hidden")
         live(of_all, workshop.changed, effects.worked_out, shows=worked_out).classes("empty:hidden")
-
-
-def _remove(workshop: Workshop, number: int) -> None:
-    try_change(workshop, without_fact(workshop.body, number))
 
 
 def _people(workshop: Workshop) -> None:
@@ -308,9 +276,15 @@ def _people(workshop: Workshop) -> None:
         section("The number of records")
         live(lambda: _size(workshop), workshop.changed, shows=lambda: _presence(workshop))
         section("Rows of a person")
-        _rows(workshop)
+        note("The most rows that one person has in the table. The noise grows with it.")
+        field = ui.input("Rows of a person, at most", value=str(_option(workshop, "rows_per_person")))
+        field.classes("w-56").props("outlined dense")
+        on_entered(field, lambda: _typed(workshop, field, "rows_per_person", "the number of rows"))
+        keeps_up(field, lambda: str(_option(workshop, "rows_per_person")), workshop.changed)
         with ui.expansion("More: how others move along", icon="tune").classes("w-full").props("dense"):
-            _compensation(workshop)
+            note("A known count stays true when one person's value changes only if other people's values change along.")
+            take = partial(_take, workshop, "compensation")
+            _radio(workshop, "How others move along", _COMPENSATION, lambda: _option(workshop, "compensation"), take)
 
 
 def _presence(workshop: Workshop) -> bool:
@@ -324,7 +298,17 @@ def _option(workshop: Workshop, name: str) -> Any:
 
 
 def _take(workshop: Workshop, name: str, value: Any) -> bool:
-    return try_change(workshop, with_option(workshop.body, name, value)) is None
+    return try_change(workshop, with_option(workshop.body, name, value))
+
+
+def _radio(
+    workshop: Workshop, title: str, options: dict[str, str], now: Callable[[], Any], take: Callable[[Any], bool]
+) -> ui.radio:
+    """Offer what the file may say; what it says now is chosen."""
+    choice = ui.radio(options, value=now()).classes("studio-radio").props(f'aria-label="{title}"')
+    on_chosen(choice, now, take)
+    keeps_up(choice, now, workshop.changed)
+    return choice
 
 
 def _size(workshop: Workshop) -> None:
@@ -340,26 +324,14 @@ def _size(workshop: Workshop) -> None:
         size = _option(workshop, "size")
         return "" if size in _SIZES else str(size)
 
-    choice = ui.radio(_SIZES, value=kind()).classes("studio-radio")
-    choice.props('aria-label="The number of records"')
-    number = ui.input("Number of records", value=count()).classes("w-56")
-    number.props("outlined dense").bind_visibility_from(choice, "value", value="stated")
-
     def take(value: Any) -> bool:
         return value == "stated" or _take(workshop, "size", value)
 
-    on_chosen(choice, kind, take)
+    choice = _radio(workshop, "The number of records", _SIZES, kind, take)
+    number = ui.input("Number of records", value=count()).classes("w-56")
+    number.props("outlined dense").bind_visibility_from(choice, "value", value="stated")
     on_entered(number, lambda: _typed(workshop, number, "size", "the number of records"))
-    keeps_up(choice, kind, workshop.changed)
     keeps_up(number, count, workshop.changed)
-
-
-def _rows(workshop: Workshop) -> None:
-    note("The most rows that one person has in the table. The noise grows with it.")
-    field = ui.input("Rows of a person, at most", value=str(_option(workshop, "rows_per_person")))
-    field.classes("w-56").props("outlined dense")
-    on_entered(field, lambda: _typed(workshop, field, "rows_per_person", "the number of rows"))
-    keeps_up(field, lambda: str(_option(workshop, "rows_per_person")), workshop.changed)
 
 
 def _typed(workshop: Workshop, field: ui.input, option: str, what: str) -> None:
@@ -375,14 +347,3 @@ def _typed(workshop: Workshop, field: ui.input, option: str, what: str) -> None:
     if number != option_of(workshop.body, option):
         problem = workshop.change(with_option(workshop.body, option, number))
         field.error = None if problem is None else problem.message
-
-
-def _compensation(workshop: Workshop) -> None:
-    def now() -> Any:
-        return _option(workshop, "compensation")
-
-    note("A known count stays true when one person's value changes only if other people's values change along.")
-    choice = ui.radio(_COMPENSATION, value=now()).classes("studio-radio")
-    choice.props('aria-label="How others move along"')
-    on_chosen(choice, now, partial(_take, workshop, "compensation"))
-    keeps_up(choice, now, workshop.changed)

@@ -9,7 +9,6 @@ from nicegui import background_tasks, run, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
-from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.statements.ledger import HistoryRow
 from blowfish_privacy.statements.plan import HEADER, Confirmation, asked_words, budget_words, error_words
 from blowfish_privacy.studio.draft import Problem, tried
@@ -31,7 +30,7 @@ from blowfish_privacy.studio.parts import (
     section,
     worked_out,
 )
-from blowfish_privacy.studio.planning import Outcome, Planning
+from blowfish_privacy.studio.planning import Outcome
 from blowfish_privacy.studio.publishing import Download, LedgerHistory, Offer, Publication, Published
 from blowfish_privacy.studio.workshop import Signal, Workshop
 
@@ -49,8 +48,7 @@ class Shelf:
         self._taken: list[Published] = []
         self._filled: dict[str, ui.element] = {}
         self._container = ui.column().classes("w-full gap-4 empty:hidden")
-        self._container.client.on_delete(workshop.published.subscribe(self.refresh))
-        self.refresh()
+        follow(self._container, self.refresh, workshop.published)
 
     def take(self, published: Published) -> None:
         """Put a result on the shelf, in front."""
@@ -67,8 +65,6 @@ class Shelf:
 
     def refresh(self, opened: str | None = None) -> None:
         """Show what is new, and leave what is shown as it is."""
-        if self._container.is_deleted:
-            return
         shown = self._shown
         with self._container:
             if shown and not self._filled:
@@ -92,25 +88,19 @@ def _result(published: Published, *, opened: bool) -> ui.element:
         filled.append(True)
         with inside:
             waiting = ui.spinner(size="md")
-        problem = await run.io_bound(_ready, published)
+        # What takes a moment is worked out in a thread of its own.
+        failure = "the pictures cannot be drawn", "the release is in the ledger."
+        found = await run.io_bound(lambda: tried(lambda: (published.pictures, published.remarks), *failure))
         if inside.is_deleted:
             return
         waiting.delete()
         with inside:
-            _contents(published) if problem is None else problem_card(problem)
+            problem_card(found) if isinstance(found, Problem) else _contents(published)
 
     card.on_value_change(fill)
     if opened:
         card.value = True
     return card
-
-
-def _ready(published: Published) -> Problem | None:
-    """Work out what takes a moment, in a thread of its own."""
-    found = tried(
-        lambda: (published.pictures, published.remarks), "the pictures cannot be drawn", "the release is in the ledger."
-    )
-    return found if isinstance(found, Problem) else None
 
 
 def _contents(published: Published) -> None:
@@ -129,20 +119,20 @@ def _contents(published: Published) -> None:
     for words in published.remarks:
         note(words)
     note(f"Guarantee: {published.result.statement}, derived again from the document.")
-    with ui.expansion("The numbers").classes("w-full").props("dense") as numbers:
-        once_open(numbers, lambda: _numbers(published))
 
+    def numbers() -> None:
+        result = published.result
+        if getattr(result, "kept", None) is not None:
+            note("The values have a file of their own beside the ledger.")
+            return
+        listed = islice(result.rows(), _MOST_ROWS + 1)
+        rows = [[f"{cell:,.6g}" if isinstance(cell, float) else str(cell) for cell in row] for row in listed]
+        plain_table(result.header, rows[:_MOST_ROWS])
+        if len(rows) > _MOST_ROWS:
+            note(f"The first {_MOST_ROWS} rows; the files have all.")
 
-def _numbers(published: Published) -> None:
-    result = published.result
-    if getattr(result, "kept", None) is not None:
-        note("The values have a file of their own beside the ledger.")
-        return
-    listed = islice(result.rows(), _MOST_ROWS + 1)
-    rows = [[f"{cell:,.6g}" if isinstance(cell, float) else str(cell) for cell in row] for row in listed]
-    plain_table(result.header, rows[:_MOST_ROWS])
-    if len(rows) > _MOST_ROWS:
-        note(f"The first {_MOST_ROWS} rows; the files have all.")
+    with ui.expansion("The numbers").classes("w-full").props("dense") as expansion:
+        once_open(expansion, numbers)
 
 
 def download_button(file: Download, name: str) -> None:
@@ -164,29 +154,23 @@ def download_button(file: Download, name: str) -> None:
 
 def show_history(workshop: Workshop, shelf: Shelf) -> None:
     """Show what the ledger holds; each entry can be taken out again for nothing."""
-    live(
-        lambda: _history(workshop, shelf),
-        workshop.planned,
-        shows=lambda: (
-            workshop.planning and (len(workshop.planning.state.entries), str(workshop.planning.state.location))
-        ),
-    )
 
+    def build() -> None:
+        ledger = None if workshop.planning is None else workshop.planning.state.ledger
+        if ledger is None:
+            return
+        container = ui.column().classes("w-full gap-3")
 
-def _history(workshop: Workshop, shelf: Shelf) -> None:
-    ledger = None if workshop.planning is None else workshop.planning.state.ledger
-    if ledger is None:
-        return
-    container = ui.column().classes("w-full gap-3")
+        async def fill() -> None:
+            told = await run.io_bound(lambda: tried(lambda: LedgerHistory.of(ledger), _UNREAD))
+            if told is not None and not container.is_deleted:
+                with container:
+                    _entries(told, shelf)
 
-    async def fill() -> None:
-        told = await run.io_bound(lambda: tried(lambda: LedgerHistory.of(ledger), _UNREAD))
-        if told is not None and not container.is_deleted:
-            with container:
-                _entries(told, shelf)
+        # A ledger may be far away: the page does not wait for it.
+        ui.timer(0, fill, once=True)
 
-    # A ledger may be far away: the page does not wait for it.
-    ui.timer(0, fill, once=True)
+    live(build, workshop.planned, shows=lambda: workshop.planning and workshop.planning.state.shown)
 
 
 def _entries(told: LedgerHistory | Problem, shelf: Shelf) -> None:
@@ -239,31 +223,26 @@ _TICK = 0.3
 
 def show_progress(workshop: Workshop) -> None:
     """Show how far a publication is, in every tab, and how it ended."""
-    live(
-        lambda: _progress(workshop.publisher.publication),
-        workshop.published,
-        shows=lambda: _state(workshop.publisher.publication),
-    ).classes("empty:hidden")
 
+    def state() -> Any:
+        now = workshop.publisher.publication
+        return now and (id(now), now.running, len(now.published), now.failed, now.stopped)
 
-def _state(publication: Publication | None) -> object:
-    if publication is None:
-        return None
-    return id(publication), publication.running, len(publication.published), publication.failed, publication.stopped
-
-
-def _progress(publication: Publication | None) -> None:
-    if publication is None:
-        return
-    if publication.running:
-        with ui.column().classes("studio-card").props("aria-live=polite"):
-            _under_way(publication)
-        return
-    if publication.failed is not None:
+    def build() -> None:
+        publication = workshop.publisher.publication
+        if publication is None:
+            return
+        if publication.running:
+            with ui.column().classes("studio-card").props("aria-live=polite"):
+                _under_way(publication)
+            return
         failed = publication.failed
-        problem_card(Problem(f"{failed.name}: {failed.message}", failed.hint))
-    unfinished = publication.stopped or publication.failed is not None
-    notice(publication.ending, icon="info" if unfinished else "check_circle")
+        if failed is not None:
+            problem_card(Problem(f"{failed.name}: {failed.message}", failed.hint))
+        unfinished = publication.stopped or failed is not None
+        notice(publication.ending, icon="info" if unfinished else "check_circle")
+
+    live(build, workshop.published, shows=state).classes("empty:hidden")
 
 
 def _under_way(publication: Publication) -> None:
@@ -306,13 +285,33 @@ def confirm(workshop: Workshop, offer: Offer, text: str) -> None:
             _spent(said)
             if not workshop.draft.saved:
                 notice("The file has changes that are not saved: it is saved first.", icon="save")
-            _unprotected(said)
+            section("What is not protected")
+            with ui.element("ul").classes("m-0 pl-5 list-disc"):
+                for sentence in said.unprotected:
+                    TextElement(tag="li", text=sentence)
+            for each in said.releases:
+                for words in each.notices:
+                    notice(f"{each.name}: {words}", icon="warning")
             section("What will be published")
             rows = [(each.name, each.query, each.cost, each.error) for each in said.releases]
             plain_table(["release", "what", "costs", "typical error"], rows)
+
+        def begin() -> None:
+            try:
+                workshop.publish(offer, text)
+            except BlowfishError as error:
+                problem_in(problems, error)
+            else:
+                dialog.close()
+
         # The question stays in sight however long the rest is.
         problems = ui.column().classes("w-full empty:hidden")
-        _buttons(workshop, offer, text, dialog, problems)
+        ui.separator()
+        ui.label(said.question).classes("text-lg font-semibold")
+        with ui.row().classes("w-full justify-end gap-3"):
+            ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
+            words = "Yes, spend and publish" if said.spends else "Yes, hand it out"
+            ui.button(words, icon="outbox", on_click=begin).props("no-caps")
     dialog.open()
 
 
@@ -327,33 +326,6 @@ def _spent(said: Confirmation) -> None:
         ui.label("A row that does not fit the declarations stops a release after it is charged: check the data first.")
 
 
-def _unprotected(said: Confirmation) -> None:
-    section("What is not protected")
-    with ui.element("ul").classes("m-0 pl-5 list-disc"):
-        for sentence in said.unprotected:
-            TextElement(tag="li", text=sentence)
-    for each in said.releases:
-        for words in each.notices:
-            notice(f"{each.name}: {words}", icon="warning")
-
-
-def _buttons(workshop: Workshop, offer: Offer, text: str, dialog: ui.dialog, problems: ui.column) -> None:
-    def begin() -> None:
-        try:
-            workshop.publish(offer, text)
-        except BlowfishError as error:
-            problem_in(problems, Problem.of(error))
-        else:
-            dialog.close()
-
-    ui.separator()
-    ui.label(offer.confirmation.question).classes("text-lg font-semibold")
-    with ui.row().classes("w-full justify-end gap-3"):
-        ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
-        words = "Yes, spend and publish" if offer.confirmation.spends else "Yes, hand it out"
-        ui.button(words, icon="outbox", on_click=begin).props("no-caps")
-
-
 def publish(workshop: Workshop) -> None:
     """Choose what to publish, confirm it, watch it being made, and see what was made before."""
     heading("Publish", "Choose what to publish, and read once more what it costs and what it does not protect.")
@@ -361,41 +333,32 @@ def publish(workshop: Workshop) -> None:
     workshop.replan()
     show_progress(workshop)
     left_out: set[str] = set()
-    live(
-        lambda: _offer(workshop, left_out),
-        workshop.planned,
-        workshop.changed,
-        workshop.published,
-        shows=lambda: _outline(workshop),
-    ).classes("empty:hidden")
-    shelf = Shelf(workshop)
-    show_history(workshop, shelf)
 
+    def outline() -> Any:
+        """Return what decides which parts the room has."""
+        lists = workshop.file and bool(workshop.file.releases)
+        return lists, workshop.planning_problem, workshop.publisher.busy, workshop.planning is None
 
-def _outline(workshop: Workshop) -> Any:
-    """Return what decides which parts the room has."""
-    file = workshop.file
-    lists = None if file is None else bool(file.releases)
-    return lists, workshop.planning_problem, workshop.publisher.busy, workshop.planning is None
+    def offer() -> None:
+        if workshop.file is None:
+            notice("There is no policy yet. Begin under Table.")
+        elif not workshop.file.releases:
+            notice("The file lists no releases yet. Add some under Releases.")
+        elif workshop.planning_problem is not None:
+            problem_card(workshop.planning_problem)
+        elif workshop.publisher.busy:
+            # What a plan would cost now changes with every charge; the progress says what is going on.
+            return
+        elif workshop.planning is None:
+            with ui.row().classes("items-center gap-3"):
+                ui.spinner(size="md")
+                ui.label("Planning ...")
+        else:
+            _Choice(workshop, left_out)
 
-
-def _offer(workshop: Workshop, left_out: set[str]) -> None:
-    file = workshop.file
-    if file is None:
-        notice("There is no policy yet. Begin under Table.")
-    elif not file.releases:
-        notice("The file lists no releases yet. Add some under Releases.")
-    elif workshop.planning_problem is not None:
-        problem_card(workshop.planning_problem)
-    elif workshop.publisher.busy:
-        # What a plan would cost now changes with every charge; the progress says what is going on.
-        return
-    elif workshop.planning is None:
-        with ui.row().classes("items-center gap-3"):
-            ui.spinner(size="md")
-            ui.label("Planning ...")
-    else:
-        _Choice(workshop, left_out)
+    signals = (workshop.planned, workshop.changed, workshop.published)
+    live(offer, *signals, shows=outline).classes("empty:hidden")
+    show_history(workshop, Shelf(workshop))
 
 
 class _Choice:
@@ -441,21 +404,44 @@ class _Choice:
                 live(lambda: _said(outcome()), self._workshop.planned, shows=lambda: id(outcome()))
 
     def _totals(self) -> None:
-        if self._workshop.planning is not None:
-            with ui.column().classes("w-full gap-2"):
-                _totals(self._workshop.planning, self._names)
+        planning, names = self._workshop.planning, self._names
+        if planning is None:
+            return
+        quote = planning.quoted(names)
+        with ui.column().classes("w-full gap-2"):
+            if not names:
+                note("Nothing is chosen.")
+            elif isinstance(quote, BlowfishError):
+                problem_card(quote)
+            elif quote is not None and any(each.due for each in planning.outcomes if each.name in names):
+                for sentence in budget_words(quote):
+                    ui.label(sentence)
+            elif quote is not None:
+                ui.label("All of it is paid for: nothing more is spent.")
 
     def _missing(self) -> Any:
         planning, draft = self._workshop.planning, self._workshop.draft
-        if planning is None:
-            return None
-        state = planning.state
-        problem = None if state.problem is None else Problem.of(state.problem)
-        return planning.file.data, problem, state.missing, state.ledger is None, draft.path is None, draft.saved
+        return planning and (planning.file.data, planning.state.shown, draft.path is None, draft.saved)
 
     def _obstacles(self) -> None:
-        if self._workshop.planning is not None:
-            _obstacles(self._workshop, self._workshop.planning)
+        """Say what is missing before anything can be published."""
+        planning, draft = self._workshop.planning, self._workshop.draft
+        if planning is None:
+            return
+        if planning.file.data is None:
+            notice("The file names no data. Choose a table under Table.")
+        if planning.state.problem is not None:
+            problem_card(planning.state.problem)
+        elif planning.state.missing:
+            with ui.row().classes("items-center gap-3"):
+                notice("There is no ledger yet, which keeps the budget.")
+                ui.link("Make it under Budget", "/budget")
+        elif planning.state.ledger is None:
+            notice("The file names no ledger. Add one, and a budget, under Budget.")
+        if draft.path is None:
+            notice("The file is not saved yet. Save it first: what is published belongs to it.")
+        elif not draft.saved:
+            notice("The file has changes that are not saved. They are saved before anything is published.")
 
     def _review_button(self) -> None:
         workshop, client = self._workshop, ui.context.client
@@ -495,7 +481,6 @@ class _Choice:
 
         button = ui.button("Review and publish", icon="fact_check", on_click=review).props("no-caps")
         follow(button, refresh, workshop.planned, workshop.changed)
-        refresh()
 
 
 def _said(outcome: Outcome | None) -> None:
@@ -503,49 +488,13 @@ def _said(outcome: Outcome | None) -> None:
     if outcome is None:
         return
     if outcome.problem is not None:
-        problem_card(Problem.of(outcome.problem))
-    elif outcome.plan is not None and outcome.view is not None:
-        ui.label(asked_words(outcome.plan))
-        error = f"typical error {error_words(outcome.plan)}" if outcome.plan.amount else "exact"
-        note(f"{_cost(outcome)}; {error}")
-
-
-def _cost(outcome: Outcome) -> str:
-    if outcome.paid is not None:
-        return f"paid for (entry {outcome.paid.number} of the ledger): costs nothing more"
-    if outcome.plan is None or outcome.view is None or not outcome.plan.amount:
-        return "costs nothing"
-    words = outcome.plan.certificate.loss.measure.words(outcome.plan.amount)
-    return f"costs {words} on {outcome.view['lost_on']}"
-
-
-def _totals(planning: Planning, names: list[str]) -> None:
-    quote = planning.quoted(names)
-    if not names:
-        note("Nothing is chosen.")
-    elif isinstance(quote, BlowfishError):
-        problem_card(Problem.of(quote))
-    elif isinstance(quote, Quote):
-        if any(each.due for each in planning.outcomes if each.name in names):
-            for sentence in budget_words(quote):
-                ui.label(sentence)
-        else:
-            ui.label("All of it is paid for: nothing more is spent.")
-
-
-def _obstacles(workshop: Workshop, planning: Planning) -> None:
-    """Say what is missing before anything can be published."""
-    if planning.file.data is None:
-        notice("The file names no data. Choose a table under Table.")
-    if planning.state.problem is not None:
-        problem_card(Problem.of(planning.state.problem))
-    elif planning.state.missing:
-        with ui.row().classes("items-center gap-3"):
-            notice("There is no ledger yet, which keeps the budget.")
-            ui.link("Make it under Budget", "/budget")
-    elif planning.state.ledger is None:
-        notice("The file names no ledger. Add one, and a budget, under Budget.")
-    if workshop.draft.path is None:
-        notice("The file is not saved yet. Save it first: what is published belongs to it.")
-    elif not workshop.draft.saved:
-        notice("The file has changes that are not saved. They are saved before anything is published.")
+        problem_card(outcome.problem)
+    elif (plan := outcome.plan) is not None and outcome.view is not None:
+        ui.label(asked_words(plan))
+        cost = "costs nothing"
+        if outcome.paid is not None:
+            cost = f"paid for (entry {outcome.paid.number} of the ledger): costs nothing more"
+        elif plan.amount:
+            cost = f"costs {plan.certificate.loss.measure.words(plan.amount)} on {outcome.view['lost_on']}"
+        error = f"typical error {error_words(plan)}" if plan.amount else "exact"
+        note(f"{cost}; {error}")

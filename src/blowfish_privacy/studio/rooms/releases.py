@@ -46,6 +46,7 @@ from blowfish_privacy.studio.entries import (
 )
 from blowfish_privacy.studio.parts import (
     AmountControl,
+    capitalised,
     follow,
     greys,
     heading,
@@ -127,8 +128,7 @@ class ReleaseForm:
 
     def _refusal(self) -> None:
         if self._problem is not None:
-            said = self._problem.message
-            problem_card(Problem(f"{said[:1].upper()}{said[1:]}", self._problem.hint))
+            problem_card(Problem(capitalised(self._problem.message), self._problem.hint))
 
     # What is asked: the kind of release, and attributes, tables, shares or numbers of clusters.
 
@@ -149,7 +149,6 @@ class ReleaseForm:
         note(kind.says).classes("pt-2")
 
     def _question_fields(self, kind: Kind) -> None:
-        """Build the fields of one kind of release."""
         if kind.takes == "tables":
             self._text(kind.keyword, "Tables, one in each line", tables_text, read_tables, lines=True)
         elif kind.takes == "one":
@@ -165,9 +164,9 @@ class ReleaseForm:
         if kind.keyword == "quantiles":
             self._text("at", "Shares", numbers_text, read_list)
         if kind.keyword == "kmeans":
-            self._whole("Clusters", lambda: self._entry.get("k", 4), partial(self._set, "k"))
+            self._whole_number("Clusters", lambda: self._entry.get("k", 4), partial(self._set, "k"))
         if kind.takes == "ways":
-            self._whole("Attributes in each table", self._ways, self._set_ways)
+            self._whole_number("Attributes in each table", self._ways, self._set_ways)
 
     def _select(self, kind: Kind, title: str, now: Callable[[], Any], **more: Any) -> ui.select:
         options = [*dict.fromkeys([*possible(kind, self._domain), *self._asked(kind)])]
@@ -175,8 +174,7 @@ class ReleaseForm:
         shows(field, now, self._workshop.changed)
         return field
 
-    def _whole(self, title: str, now: Callable[[], int], choose: Callable[[int], Any]) -> None:
-        """Build a field for a whole number."""
+    def _whole_number(self, title: str, now: Callable[[], int], choose: Callable[[int], Any]) -> None:
         field = ui.number(title, value=int(now()), min=1, precision=0).props("outlined")
         field.on_value_change(lambda event: event.value and event.value != now() and choose(int(event.value)))
         shows(field, now, self._workshop.changed)
@@ -238,29 +236,32 @@ class ReleaseForm:
         return self._title is None or BY_TITLE[self._title].of_parts
 
     def _records(self) -> None:
-        if self._of_parts:
-            with (
-                ui.expansion("Some records only, or for each group", icon="filter_alt").classes("w-full"),
-                ui.column().classes("w-full gap-4 py-2"),
-            ):
-                live(self._grouping, self._workshop.changed, shows=self._asked_about)
-                conditions = live(self._conditions, self._workshop.changed, shows=lambda: [*self._where])
-                conditions.classes("flex flex-col gap-3")
+        if not self._of_parts:
+            return
 
-    def _asked_about(self) -> list[str]:
-        kind = kind_of(self._entry)
-        return names_of(self._entry, kind) if kind is not None else []
+        def asked_about() -> list[str]:
+            kind = kind_of(self._entry)
+            return names_of(self._entry, kind) if kind is not None else []
 
-    def _grouping(self) -> None:
         def now() -> list[str]:
             return groups_of(self._entry)
 
-        # What the release looks at is the same within each group.
-        others = [name for name in self._domain.names if name not in self._asked_about()]
-        groups = ui.select([*dict.fromkeys([*others, *now()])], label="For each value of", value=now(), multiple=True)
-        groups.props("outlined use-chips clearable").classes("w-full max-w-xl")
-        on_chosen(groups, now, lambda names: self._set("by", [str(name) for name in names or []]))
-        shows(groups, now, self._workshop.changed)
+        def grouping() -> None:
+            # What the release looks at is the same within each group.
+            others = [name for name in self._domain.names if name not in asked_about()]
+            options = [*dict.fromkeys([*others, *now()])]
+            groups = ui.select(options, label="For each value of", value=now(), multiple=True)
+            groups.props("outlined use-chips clearable").classes("w-full max-w-xl")
+            on_chosen(groups, now, lambda names: self._set("by", [str(name) for name in names or []]))
+            shows(groups, now, self._workshop.changed)
+
+        with (
+            ui.expansion("Some records only, or for each group", icon="filter_alt").classes("w-full"),
+            ui.column().classes("w-full gap-4 py-2"),
+        ):
+            live(grouping, self._workshop.changed, shows=asked_about)
+            conditions = live(self._conditions, self._workshop.changed, shows=lambda: [*self._where])
+            conditions.classes("flex flex-col gap-3")
 
     @property
     def _where(self) -> dict[str, Any]:
@@ -316,16 +317,16 @@ class ReleaseForm:
         file = self._workshop.file
         pure = file is None or file.budget is None or file.budget.measure is EPSILON
         offered = {each: words for each, words in _WAYS.items() if each == key or each != "rho" or not pure}
+
+        def preview(amount: Amount) -> str:
+            outcome = self._workshop.outcome(self._name)
+            return "" if outcome is None or outcome.said is None else outcome.said.preview(key, float(amount))
+
         with ui.column().classes("w-full gap-1"):
             ways = ui.radio(offered, value=key).props('inline dense aria-label="How the noise is chosen"')
             ways.on_value_change(lambda event: self._choose_way(event.value))
-            control = AmountControl(
-                key,
-                _TITLES[key],
-                read_amount(stated) or Decimal("0.1"),
-                lambda chosen: self._spend(key, chosen),
-                lambda moved: self._preview(key, moved),
-            )
+            amount = read_amount(stated) or Decimal("0.1")
+            control = AmountControl(key, _TITLES[key], amount, partial(self._spend, key), preview)
 
         def keep_up() -> None:
             now, changed = amount_of(self._entry)
@@ -344,10 +345,6 @@ class ReleaseForm:
             amount = Fraction(plan.expected_error().rmse) if key == "error" else plan.amount
         self._spend(key, rounded_to_stop(amount, key))
 
-    def _preview(self, key: str, amount: Amount) -> str:
-        outcome = self._workshop.outcome(self._name)
-        return "" if outcome is None or outcome.said is None else outcome.said.preview(key, float(amount))
-
     def _spend(self, key: str, amount: Amount) -> None:
         self._change(with_amount(self._entry, key, amount))
 
@@ -365,11 +362,8 @@ class ReleaseForm:
         remove.props("flat no-caps color=negative")
 
     def _detail(self, key: str, title: str, options: dict[str, str]) -> None:
-        def now() -> str:
-            return self._entry.get(key) or ""
-
-        field = ui.select(options, label=title, value=now()).props("outlined")
-        on_chosen(field, now, partial(self._set, key))
+        field = ui.select(options, label=title, value=self._entry.get(key) or "").props("outlined")
+        on_chosen(field, lambda: self._entry.get(key) or "", partial(self._set, key))
 
     def _mechanisms(self) -> list[str]:
         file = self._workshop.file
@@ -415,22 +409,17 @@ class ReleasePictures:
 
     def __init__(self, workshop: Workshop, name: str) -> None:
         self._workshop, self._name = workshop, name
-
-    def build(self) -> None:
-        """Build what is shown, and keep it up to date."""
-        container = live(self._words, self._workshop.planned, shows=self._said)
-        greys(container, self._workshop.planned, lambda: self._workshop.stale)
-        with _grid("gap-6", "max(17rem, 40%)") as pictures:
+        container = live(self._words, workshop.planned, shows=self._said)
+        with _grid("gap-6", "max(17rem, 40%)") as self._container:
             self._pictures = [
                 _Picture("Beside plain differential privacy", _bars, 92, wide=True),
-                _Picture("By size", _by_size, 280),
+                _Picture("By size", lambda said: charts.by_size(said.by_size) if said.by_size else None, 280),
                 _Picture("By table, the largest errors first", _by_part, 420, wide=True),
                 _Picture("If you spent more or less", _by_amount, 280, patient=True),
             ]
-        greys(pictures, self._workshop.planned, lambda: self._workshop.stale)
-        self._container = pictures
-        follow(pictures, self._refresh, self._workshop.planned)
-        self._refresh()
+        for element in (container, self._container):
+            greys(element, workshop.planned, lambda: workshop.stale)
+        follow(self._container, self._refresh, workshop.planned)
 
     @property
     def _outcome(self) -> Outcome | None:
@@ -520,10 +509,6 @@ def _bars(said: Said) -> Option | None:
     return None if view["exact"] or not view["rmse"] else charts.error_bars(view)
 
 
-def _by_size(said: Said) -> Option | None:
-    return None if said.by_size is None else charts.by_size(said.by_size)
-
-
 def _by_part(said: Said) -> Option | None:
     return charts.by_part(said.by_part) if said.by_part else None
 
@@ -560,13 +545,23 @@ class _Releases:
         self._workshop, self._chosen = workshop, Signal()
         entries = self._entries
         self._open: str | None = entries[0]["name"] if entries else None
+
+        def problem() -> None:
+            if workshop.planning_problem is not None:
+                problem_card(workshop.planning_problem)
+
+        def notes() -> Sequence[str]:
+            return () if workshop.planning is None else workshop.planning.notes
+
+        def noted() -> None:
+            for said in notes():
+                note(said)
+
         live(self._together, workshop.planned, shows=lambda: _together(workshop))
         live(self._build, workshop.changed, self._chosen, shows=lambda: (self._names, self._open))
-        live(self._problem, workshop.planned, shows=lambda: workshop.planning_problem)
+        live(problem, workshop.planned, shows=lambda: workshop.planning_problem)
         self._adding()
-        live(
-            self._notes, workshop.planned, shows=lambda: None if workshop.planning is None else workshop.planning.notes
-        )
+        live(noted, workshop.planned, shows=notes)
 
     @property
     def _entries(self) -> list[Entry]:
@@ -576,10 +571,6 @@ class _Releases:
     def _names(self) -> list[str]:
         return [entry["name"] for entry in self._entries]
 
-    def _problem(self) -> None:
-        if (problem := self._workshop.planning_problem) is not None:
-            problem_card(problem)
-
     def _together(self) -> None:
         """Say what all releases take from the budget, so that no slider is moved without seeing it."""
         words, fits = _together(self._workshop)
@@ -587,10 +578,6 @@ class _Releases:
             note(words)
         elif words:
             problem_card(Problem(words, "spend less on some, or see under Budget which fit."))
-
-    def _notes(self) -> None:
-        for said in () if self._workshop.planning is None else self._workshop.planning.notes:
-            note(said)
 
     def _build(self) -> None:
         with ui.column().classes("w-full gap-3"):
@@ -600,24 +587,36 @@ class _Releases:
                 self._card(name)
 
     def _card(self, name: str) -> None:
-        opened = name == self._open
+        workshop, opened = self._workshop, name == self._open
+
+        def figures() -> None:
+            with ui.row().classes("gap-6 items-center"):
+                for title, text in _figures(workshop, name):
+                    with ui.column().classes("gap-0"):
+                        ui.label(text).classes("text-weight-medium")
+                        note(title)
+
         with ui.card().classes("studio-card").props("flat"):
             with ui.element("div").classes("w-full flex items-center gap-x-6 gap-y-1"):
                 with ui.element("h2").classes("flex-1 m-0 text-base leading-normal").style("min-width: 14rem"):
                     self._handle(name, opened=opened)
-                figures = live(
-                    lambda: self._figures(name), self._workshop.planned, shows=lambda: _figures(self._workshop, name)
-                )
-                figures.classes(remove="w-full")
-                greys(figures, self._workshop.planned, lambda: self._workshop.stale)
+                shown = live(figures, workshop.planned, shows=lambda: _figures(workshop, name))
+                greys(shown.classes(remove="w-full"), workshop.planned, lambda: workshop.stale)
             if opened:
-                self._body(name)
+                with ui.column().classes("w-full gap-5"):
+                    ReleaseForm(workshop, name, renamed=self._renamed).build()
+                    ui.separator()
+                    ReleasePictures(workshop, name)
 
     def _handle(self, name: str, *, opened: bool) -> None:
         icon = "expand_less" if opened else "expand_more"
-        button = ui.button(on_click=lambda: self._toggle(name)).props(
-            f"flat no-caps align=left padding=xs aria-expanded={str(opened).lower()}"
-        )
+
+        def toggle() -> None:
+            self._open = None if opened else name
+            self._chosen.fire()
+
+        button = ui.button(on_click=toggle)
+        button.props(f"flat no-caps align=left padding=xs aria-expanded={str(opened).lower()}")
         with button.classes("w-full").style("color: inherit"), ui.row().classes("no-wrap items-center gap-2 w-full"):
             ui.icon(icon).props("aria-hidden=true")
             with ui.column().classes("gap-0 items-start text-left min-w-0"):
@@ -627,20 +626,6 @@ class _Releases:
                     TextElement(tag="span", text=self._words(name)).classes("studio-note")
 
                 live(small, self._workshop.changed, shows=lambda: self._words(name))
-
-    def _figures(self, name: str) -> None:
-        found = _figures(self._workshop, name)
-        with ui.row().classes("gap-6 items-center"):
-            for title, text in found:
-                with ui.column().classes("gap-0"):
-                    ui.label(text).classes("text-weight-medium")
-                    ui.label(title).classes("studio-note")
-
-    def _body(self, name: str) -> None:
-        with ui.column().classes("w-full gap-5"):
-            ReleaseForm(self._workshop, name, renamed=self._renamed).build()
-            ui.separator()
-            ReleasePictures(self._workshop, name).build()
 
     def _words(self, name: str) -> str:
         """Say in a few words what a release asks for."""
@@ -653,30 +638,24 @@ class _Releases:
         title = query.noun.capitalize() if kind is None else kind.title
         return f"{title} of {query.subject}{selection.words(file.policy.domain)}"
 
-    def _toggle(self, name: str) -> None:
-        self._open = None if name == self._open else name
-        self._chosen.fire()
-
     def _renamed(self, name: str | None) -> None:
         self._open = name
 
     def _adding(self) -> None:
-        button = (
-            ui.button("Add a release", icon="add").props("outline no-caps aria-haspopup=menu").classes("self-start")
-        )
-        with button, ui.menu() as menu:
-            menu.on("keydown", js_handler=_ARROWS)
-            workshop = self._workshop
-            kinds = live(self._kinds, workshop.changed, shows=lambda: workshop.file and workshop.policy.domain.names)
-            kinds.style("min-width: 20rem")
+        workshop = self._workshop
 
-    def _kinds(self) -> None:
-        file = self._workshop.file
-        for kind in () if file is None else available(file.policy.domain):
-            item = ui.menu_item(on_click=partial(self._add, kind)).props("role=menuitem")
-            with item, ui.column().classes("gap-0 py-1"):
-                ui.label(kind.title).classes("text-weight-medium")
-                ui.label(kind.says).classes("studio-note")
+        def kinds() -> None:
+            for kind in () if workshop.file is None else available(workshop.policy.domain):
+                item = ui.menu_item(on_click=partial(self._add, kind)).props("role=menuitem")
+                with item, ui.column().classes("gap-0 py-1"):
+                    ui.label(kind.title).classes("text-weight-medium")
+                    note(kind.says)
+
+        button = ui.button("Add a release", icon="add").props("outline no-caps aria-haspopup=menu")
+        with button.classes("self-start"), ui.menu() as menu:
+            menu.on("keydown", js_handler=_ARROWS)
+            listed = live(kinds, workshop.changed, shows=lambda: workshop.file and workshop.policy.domain.names)
+            listed.style("min-width: 20rem")
 
     def _add(self, kind: Kind) -> None:
         file, body = self._workshop.file, self._workshop.body
@@ -689,7 +668,7 @@ class _Releases:
         entry: Entry = {"name": name, **asked, **({"epsilon": _FIRST_EPSILON} if pure else {"rho": _FIRST_RHO})}
         body["releases"] = [*(body.get("releases") or []), entry]
         before, self._open = self._open, name
-        if try_change(self._workshop, body) is not None:
+        if not try_change(self._workshop, body):
             self._open = before
 
 

@@ -72,52 +72,39 @@ _MOST_ATTRIBUTES = 12
 
 def compare_records(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
     """Let somebody choose two records, and say what a release may teach about them."""
-    if workshop.file is not None:
-        _Records(workshop, loss, lost).build()
+    domain, moved = workshop.policy.domain, Signal()
+    names = [*domain][:_MOST_ATTRIBUTES]
+    records = [dict.fromkeys(domain, 0) for _ in range(2)]
+    records[1][names[0]] = domain[names[0]].size - 1
 
+    def choose(record: dict[str, int], name: str, at: int) -> None:
+        record[name] = at
+        moved.fire()
 
-class _Records:
-    """Two records that one tab compares."""
-
-    def __init__(self, workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
-        self._workshop, self._loss, self._lost = workshop, loss, lost
-        self._moved = Signal()
-        domain = self._workshop.policy.domain
-        self._names = [*domain][:_MOST_ATTRIBUTES]
-        self._chosen = [dict.fromkeys(domain, 0) for _ in range(2)]
-        self._chosen[1][self._names[0]] = domain[self._names[0]].size - 1
-
-    def build(self) -> None:
-        with ui.column().classes("studio-card"):
-            section("Compare two records")
-            domain = self._workshop.policy.domain
-            if len(self._names) < len(domain.names):
-                note(f"Of the attributes, the first {len(self._names)} are shown; the others are equal.")
-            for name in self._names:
-                with ui.row().classes("items-center gap-3 w-full"):
-                    ui.label(name).classes("w-32 text-weight-medium")
-                    for number, label in enumerate(("One person", "Another")):
-                        now = partial(self._chosen[number].get, name)
-                        value_field(domain[name], f"{label}: {name}", now, partial(self._choose, number, name))
-            live_odds(self._odds, self._workshop.changed, self._workshop.planned, self._moved, self._lost)
-
-    def _choose(self, number: int, name: str, at: int) -> None:
-        self._chosen[number][name] = at
-        self._moved.fire()
-
-    def _odds(self) -> Odds | None:
-        if self._workshop.file is None or {*self._workshop.policy.domain} != {*self._chosen[0]}:
+    def odds() -> Odds | None:
+        if workshop.file is None or {*workshop.policy.domain} != {*records[0]}:
             return None
-        domain = self._workshop.policy.domain
+        now = workshop.policy.domain
         one, other = (
-            {name: domain[name].value(min(at, domain[name].size - 1)) for name, at in chosen.items()}
-            for chosen in self._chosen
+            {name: now[name].value(min(at, now[name].size - 1)) for name, at in record.items()} for record in records
         )
         differing = frozenset(name for name in one if one[name] != other[name])
         try:
-            return odds_between(self._workshop.policy, one, other, self._loss.strength(differing))
+            return odds_between(workshop.policy, one, other, loss.strength(differing))
         except BlowfishError:
             return None
+
+    with ui.column().classes("studio-card"):
+        section("Compare two records")
+        if len(names) < len(domain.names):
+            note(f"Of the attributes, the first {len(names)} are shown; the others are equal.")
+        for name in names:
+            with ui.row().classes("items-center gap-3 w-full"):
+                ui.label(name).classes("w-32 text-weight-medium")
+                for record, label in zip(records, ("One person", "Another"), strict=True):
+                    now, take = partial(record.get, name), partial(choose, record, name)
+                    value_field(domain[name], f"{label}: {name}", now, take)
+        live_odds(odds, workshop.changed, workshop.planned, moved, lost)
 
 
 # Groups of categories: dragged from box to box, or moved by a menu, which works with the keyboard.
@@ -144,18 +131,15 @@ class _Boxes:
     def build(self) -> None:
         with ui.element("div").classes("studio-boxes"):
             for group in range(max(self._groups) + 2):
-                self._box(group)
-
-    def _box(self, group: int) -> None:
-        members = [at for at, own in enumerate(self._groups) if own == group]
-        title = f"Group {group + 1}" if members else "A new group"
-        with ui.column().classes("studio-box" if members else "studio-box studio-box-new"):
-            TextElement(tag="span", text=title).classes("studio-note")
-            with ui.row().classes("studio-chips") as chips:
-                for at in members:
-                    self._chip(at, group)
-        self._numbers[chips.id] = group
-        chips.make_sortable(group=f"groups of {self._card.name}", on_end=self._dropped)
+                members = [at for at, own in enumerate(self._groups) if own == group]
+                title = f"Group {group + 1}" if members else "A new group"
+                with ui.column().classes("studio-box" if members else "studio-box studio-box-new"):
+                    TextElement(tag="span", text=title).classes("studio-note")
+                    with ui.row().classes("studio-chips") as chips:
+                        for at in members:
+                            self._chip(at, group)
+                self._numbers[chips.id] = group
+                chips.make_sortable(group=f"groups of {self._card.name}", on_end=self._dropped)
 
     def _chip(self, at: int, group: int) -> None:
         text = self._attribute.show(at)
@@ -195,13 +179,13 @@ def threshold_control(card: SecretCard) -> None:
 
 def width_control(card: SecretCard) -> None:
     """Choose how wide blocks are."""
-    size = card.policy.domain[card.name].size
-    _ruler(card, "Width of a block", _stops(Fraction(size)), _width, width_choice)
+    stops = _stops(Fraction(card.policy.domain[card.name].size))
+    _ruler(card, "Width of a block", stops, lambda choice: _only(choice["partition"]["widths"]), width_choice)
 
 
-def _width(choice: Any) -> Any:
-    width = choice["partition"]["widths"]
-    return next(iter(width.values())) if isinstance(width, dict) else width
+def _only(stated: Any) -> Any:
+    """Return what a file states of the one attribute, which it may name."""
+    return next(iter(stated.values())) if isinstance(stated, dict) else stated
 
 
 def _ruler(
@@ -247,10 +231,6 @@ def _ruler(
             handle.set_value(_nearest(stops, now()))
             tell()
 
-    tell()
-    handle.on("update:model-value", dragged, throttle=0.1)
-    handle.on("change", lambda: take(stops[int(handle.value or 0)]))
-    on_entered(field, typed)
     seen = [now()]
 
     def follow_file() -> None:
@@ -258,6 +238,10 @@ def _ruler(
             seen[0] = now()
             in_step()
 
+    tell()
+    handle.on("update:model-value", dragged, throttle=0.1)
+    handle.on("change", lambda: take(stops[int(handle.value or 0)]))
+    on_entered(field, typed)
     follow(field, follow_file, card.workshop.changed)
 
 
@@ -305,21 +289,16 @@ def within_control(card: SecretCard) -> None:
     attribute = card.policy.domain[card.name]
     if not isinstance(attribute, Hierarchy):
         return
-    levels = [*attribute.level_sizes.items()][:-1]
-    field = ui.select({name: f"{name} ({many:,})" for name, many in levels}, value=_level(card), label="Below the same")
+    levels = {name: f"{name} ({many:,})" for name, many in [*attribute.level_sizes.items()][:-1]}
+    field = ui.select(levels, value=_only(card.choice["within"]), label="Below the same")
     field.classes("w-full").props("outlined dense")
     field.on_value_change(lambda event: card.change({"within": event.value}))
 
     def in_step() -> None:
         if card.exists and card.kind == "within":
-            field.set_value(_level(card))
+            field.set_value(_only(card.choice["within"]))
 
     follow(field, in_step, card.workshop.changed)
-
-
-def _level(card: SecretCard) -> str:
-    choice = card.choice["within"]
-    return next(iter(choice.values())) if isinstance(choice, dict) else choice
 
 
 CONTROLS: dict[Kind, Callable[[SecretCard], None]] = {
@@ -375,12 +354,21 @@ class ValuePair:
 
     def build(self) -> None:
         """Build the picture, the fields of the two values, and what is said of them."""
-        signals = (self._workshop.changed, self._moved)
+
+        def first() -> int | None:
+            return self._first if self._exists else None
+
+        def second() -> int | None:
+            return self._second if self._exists else None
+
+        def wrong(text: Any) -> str | None:
+            return None if position_of(self._attribute, str(text or "")) is not None else "no declared value"
+
         self._chart()
         with ui.row().classes("items-start gap-3 w-full"):
-            self._field("One value", first=True)
-            self._field("Another", first=False)
-        live_odds(self._odds, *signals, self._workshop.planned, self._lost)
+            value_field(self._attribute, "One value", first, self._choose_first, self._moved, wrong=wrong)
+            value_field(self._attribute, "Another", second, self._choose_second, self._moved, wrong=wrong)
+        live_odds(self._odds, self._workshop.changed, self._moved, self._workshop.planned, self._lost)
 
     @property
     def _attribute(self) -> Attribute:
@@ -392,13 +380,23 @@ class ValuePair:
 
     def _chart(self) -> None:
         ordered = self._attribute.ordered
-        drawn = self._drawn = chart(
-            self._options(self._workshop.policy), 260 if ordered else graph_height(self._attribute.size)
-        )
+        height = 260 if ordered else graph_height(self._attribute.size)
+        drawn = self._drawn = chart(self._options(self._workshop.policy), height)
         drawn.on_point_click(self._clicked)
+
+        def left_out() -> str:
+            """Say how much of a large attribute the picture shows."""
+            if not self._exists or self._attribute.ordered or self._attribute.size <= MOST_VALUES:
+                return ""
+            return f"Shown: {self._graph.sentence}"
+
+        def partly() -> None:
+            if left_out():
+                note(left_out())
+
         with ui.column().classes("gap-0 w-full"):
             note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
-            live(self._partly, self._workshop.changed, self._moved, shows=self._left_out)
+            live(partly, self._workshop.changed, self._moved, shows=left_out)
         seen = [self._seen]
 
         def refresh() -> None:
@@ -427,43 +425,23 @@ class ValuePair:
         """What decides the picture."""
         return self._workshop.policy.hash, self._first, self._second
 
-    def _left_out(self) -> str:
-        """Say how much of a large attribute the picture shows."""
-        if not self._exists or self._attribute.ordered or self._attribute.size <= MOST_VALUES:
-            return ""
-        return f"Shown: {self._graph.sentence}"
-
-    def _partly(self) -> None:
-        if self._left_out():
-            note(self._left_out())
-
     def _clicked(self, event: Any) -> None:
         if event.series_type == "graph":
             if event.data_type == "node":
-                self._choose(int(event.data["id"]), first=self._next_is_first)
+                (self._choose_first if self._next_is_first else self._choose_second)(int(event.data["id"]))
                 self._next_is_first = not self._next_is_first
             return
         at = position_of(self._attribute, plain(str(event.name)))
         if at is not None:
-            self._choose(at, first=False)
+            self._choose_second(at)
 
-    def _choose(self, at: int, *, first: bool) -> None:
-        if first:
-            self._first = at
-        else:
-            self._second = at
+    def _choose_first(self, at: int) -> None:
+        self._first = at
         self._moved.fire()
 
-    def _field(self, label: str, *, first: bool) -> None:
-        def now() -> int | None:
-            return (self._first if first else self._second) if self._exists else None
-
-        value_field(
-            self._attribute, label, now, lambda at: self._choose(at, first=first), self._moved, wrong=self._wrong
-        )
-
-    def _wrong(self, text: Any) -> str | None:
-        return None if position_of(self._attribute, str(text or "")) is not None else "no declared value"
+    def _choose_second(self, at: int) -> None:
+        self._second = at
+        self._moved.fire()
 
     def _odds(self) -> Any:
         if not self._exists:
@@ -541,7 +519,7 @@ class SecretCard:
 
     def change(self, choice: Any) -> bool:
         """Say something else about the attribute; return whether it could be."""
-        return try_change(self.workshop, with_choice(self.workshop.body, self.name, choice)) is None
+        return try_change(self.workshop, with_choice(self.workshop.body, self.name, choice))
 
     def preview(self, choice: Any) -> None:
         """Show in the picture what a choice would mean that is not made yet; the file stays as it is."""
@@ -629,28 +607,24 @@ def secrets(workshop: Workshop) -> None:
         "results.",
     )
     loss, lost = ChosenLoss(workshop), Signal()
-    live(lambda: _fill(workshop, loss, lost), workshop.changed, shows=lambda: _outline(workshop))
 
+    def outline() -> Any:
+        """Return what decides which parts the room has."""
+        body = workshop.good_body
+        return None if workshop.file is None else (mode_of(body), body["policy"]["domain"])
 
-def _outline(workshop: Workshop) -> Any:
-    """Return what decides which parts the room has."""
-    body = workshop.good_body
-    return None if workshop.file is None else (mode_of(body), body["policy"]["domain"])
+    def fill() -> None:
+        if workshop.file is None:
+            notice("Declare the attributes of your table first; then you can say what is secret about each.")
+            return
+        mode = mode_of(workshop.good_body)
+        with ui.element("div").classes("studio-stack"):
+            _choose_mode(workshop, mode)
+            live(lambda: _words(workshop), workshop.changed, shows=lambda: _said(workshop))
+            _choose_loss(loss, lost)
+            (secret_cards if mode == "cards" else compare_records)(workshop, loss, lost)
 
-
-def _fill(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
-    if workshop.file is None:
-        notice("Declare the attributes of your table first; then you can say what is secret about each.")
-        return
-    mode = mode_of(workshop.good_body)
-    with ui.element("div").classes("studio-stack"):
-        _choose_mode(workshop, mode)
-        live(lambda: _words(workshop), workshop.changed, shows=lambda: _said(workshop))
-        _choose_loss(loss, lost)
-        if mode == "cards":
-            secret_cards(workshop, loss, lost)
-        else:
-            compare_records(workshop, loss, lost)
+    live(fill, workshop.changed, shows=outline)
 
 
 def _choose_mode(workshop: Workshop, mode: Mode) -> None:
@@ -658,17 +632,16 @@ def _choose_mode(workshop: Workshop, mode: Mode) -> None:
     offered = {each: words for each, words in _MODES.items() if not single or each in ("cards", "presence")}
     if mode == "other":
         offered["other"] = "As it is written in the file"
+    title = "What is secret about a person"
     with ui.column().classes("studio-card"):
-        section("What is secret about a person")
-        choice = (
-            ui.radio(offered, value=mode).props('aria-label="What is secret about a person"').classes("studio-radio")
-        )
+        section(title)
+        choice = ui.radio(offered, value=mode).props(f'aria-label="{title}"').classes("studio-radio")
 
     def take(after: Mode) -> bool:
         if after != "other" and weakens(mode, after):
             _ask(workshop, after, lambda: choice.set_value(mode))
             return True
-        return after == "other" or try_change(workshop, with_mode(workshop.body, after)) is None
+        return after == "other" or try_change(workshop, with_mode(workshop.body, after))
 
     on_chosen(choice, lambda: mode, take)
 
@@ -686,7 +659,7 @@ def _ask(workshop: Workshop, after: Mode, back: Any) -> None:
 
         def change() -> None:
             dialog.close()
-            if try_change(workshop, with_mode(workshop.body, after)):
+            if not try_change(workshop, with_mode(workshop.body, after)):
                 back()
 
         with ui.row().classes("justify-end w-full"):

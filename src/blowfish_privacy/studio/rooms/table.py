@@ -23,6 +23,7 @@ from blowfish_privacy.studio.declaring import (
     VALUES,
     AttributeForm,
     Folder,
+    Kind,
     Row,
     check_of,
     check_place,
@@ -110,61 +111,52 @@ class _Form:
         """Show the fields of the kind that is chosen."""
         self._fields["kind"] = self._kind.value
         self._details.clear()
-        build = {"integer": self._integer, "decimal": self._decimal, "binned": self._binned, "date": self._date}
-        build |= {"categorical": self._categorical}
         with self._details:
-            build.get(str(self._kind.value), self._hierarchy)()
+            self._fields_of(self._kind.value)
             if self._kind.value in CLAMPED:
                 clamp = ui.checkbox("Values outside count as the nearest one", value=self._fields["clamp"])
                 clamp.on_value_change(lambda: self._take("clamp", clamp.value))
             self._text("missing", "Missing values count as").props('hint="If empty, they are an error."')
 
-    def _integer(self) -> None:
-        self._ends("Smallest value", "Largest value")
-        note(_NOT_FROM_DATA)
+    def _fields_of(self, kind: Kind) -> None:
+        if kind in ("integer", "decimal", "date"):
+            with ui.element("div").classes("studio-halves"):
+                self._text("low", "First date" if kind == "date" else "Smallest value")
+                self._text("high", "Last date" if kind == "date" else "Largest value")
+        if kind == "integer":
+            note(_NOT_FROM_DATA)
+        elif kind == "decimal":
+            self._text("step", "Step from each value to the next")
+            note("Such as 0, 100 and 0.25. " + _NOT_FROM_DATA)
+            self._choice("round", "Numbers between the steps", ROUNDS)
+        elif kind == "date":
+            self._choice("step", "Counted by", STEPS)
+            note("Dates are written with the year first: 2020-01-31. " + _NOT_FROM_DATA)
+        elif kind == "binned":
+            self._bins()
+        elif kind == "categorical":
+            self._shown(ui.textarea, "categories", "Categories, in lines or with commas").props("rows=6")
+            self._choice("values", "They are", VALUES)
+            note("List every category that may occur, not only those in the table: the list is published.")
+        else:
+            self._shown(ui.textarea, "levels", "Lines of names, from the top level down").props("rows=6")
+            note("First the names of the levels, such as state, county; then lines such as Bavaria, Munich.")
+            path = self._text("file", "Or a CSV file with these lines")
+            path.props('hint="Its path, from the folder of the policy file."')
 
-    def _decimal(self) -> None:
-        self._ends("Smallest value", "Largest value")
-        self._text("step", "Step from each value to the next")
-        note("Such as 0, 100 and 0.25. " + _NOT_FROM_DATA)
-        self._choice("round", "Numbers between the steps", ROUNDS)
+    def _bins(self) -> None:
+        def fill() -> None:
+            try:
+                edges.set_value(equal_edges(*(str(each.value or "") for each in asked)))
+                self._problem.clear()
+            except BlowfishError as error:
+                problem_in(self._problem, error)
 
-    def _date(self) -> None:
-        self._ends("First date", "Last date")
-        self._choice("step", "Counted by", STEPS)
-        note("Dates are written with the year first: 2020-01-31. " + _NOT_FROM_DATA)
-
-    def _binned(self) -> None:
         edges = self._shown(ui.textarea, "edges", "Edges of the bins").props("autogrow")
         note("Edges have commas between, such as 0, 10, 20.5; a bin does not include its upper one. " + _NOT_FROM_DATA)
         with ui.row().classes("items-center gap-2 w-full"):
             asked = [ui.input(label).classes("w-24").props("outlined dense") for label in ("From", "To", "Width")]
-
-            def fill() -> None:
-                try:
-                    edges.set_value(equal_edges(*(str(each.value or "") for each in asked)))
-                    self._problem.clear()
-                except BlowfishError as error:
-                    problem_in(self._problem, Problem.of(error))
-
             ui.button("Fill in equal bins", on_click=fill).props("flat dense no-caps")
-
-    def _categorical(self) -> None:
-        self._shown(ui.textarea, "categories", "Categories, in lines or with commas").props("rows=6")
-        self._choice("values", "They are", VALUES)
-        note("List every category that may occur, not only those in the table: the list is published.")
-
-    def _hierarchy(self) -> None:
-        self._shown(ui.textarea, "levels", "Lines of names, from the top level down").props("rows=6")
-        note("First the names of the levels, such as state, county; then lines such as Bavaria, Munich.")
-        self._text("file", "Or a CSV file with these lines").props(
-            'hint="Its path, from the folder of the policy file."'
-        )
-
-    def _ends(self, low: str, high: str) -> None:
-        with ui.element("div").classes("studio-halves"):
-            self._text("low", low)
-            self._text("high", high)
 
     def _text(self, field: str, label: str) -> Any:
         return self._shown(ui.input, field, label).on("keydown.enter", self._save)
@@ -188,7 +180,7 @@ class _Form:
         try:
             body = with_attribute(self._workshop.body, name, AttributeForm(**fields).declaration())
         except BlowfishError as error:
-            problem_in(self._problem, Problem.of(error))
+            problem_in(self._problem, error)
             return
         problem = self._workshop.change(body)
         if problem is None:
@@ -203,36 +195,21 @@ class _Form:
 
 def data_check(workshop: Workshop) -> None:
     """Offer to check how the table fits what is declared."""
-    with ui.column().classes("studio-card"):
-        section("Check the data")
-        note("Counts values that are missing or that the declarations do not cover, before anything is spent.")
-        with ui.element("div").classes("studio-stack"):
-            _check(workshop)
 
-
-def _of(workshop: Workshop) -> Any:
-    """What a check is about: when it changes, what was found before is no longer shown."""
-    return workshop.data, None if workshop.file is None else workshop.file.policy.hash, workshop.broken
-
-
-def _check(workshop: Workshop) -> None:
-    def ready() -> bool:
-        return workshop.data is not None and workshop.file is not None
-
-    button = ui.button("Check the data", icon="fact_check").props("outline no-caps").classes("self-start")
-    needs = note("Needs a table and at least one declared attribute.")
-    place = ui.column().classes("w-full gap-3 empty:hidden")
-    about = [_of(workshop)]
+    def checked() -> Any:
+        """What a check is about: when it changes, what was found before is no longer shown."""
+        return workshop.data, workshop.file and workshop.file.policy.hash, workshop.broken
 
     def refresh() -> None:
-        button.set_enabled(ready())
-        needs.set_visibility(not ready())
-        if about[0] != _of(workshop):
-            about[0] = _of(workshop)
+        ready = workshop.data is not None and workshop.file is not None
+        button.set_enabled(ready)
+        needs.set_visibility(not ready)
+        if about[0] != checked():
+            about[0] = checked()
             place.clear()
 
     async def check() -> None:
-        data, file, asked = workshop.data, workshop.file, _of(workshop)
+        data, file, asked = workshop.data, workshop.file, checked()
         if data is None or file is None:
             return
         place.clear()
@@ -244,20 +221,24 @@ def _check(workshop: Workshop) -> None:
         if place.is_deleted:
             return
         refresh()
-        if found is not None and asked == _of(workshop):
+        if found is not None and asked == checked():
             place.clear()
             with place:
-                _shown(found, place)
+                problem_card(found) if isinstance(found, Problem) else _fit(found, place)
 
-    button.on_click(check)
-    follow(place, refresh, workshop.changed)
-    refresh()
+    about = [checked()]
+    with ui.column().classes("studio-card"):
+        section("Check the data")
+        note("Counts values that are missing or that the declarations do not cover, before anything is spent.")
+        with ui.element("div").classes("studio-stack"):
+            button = ui.button("Check the data", icon="fact_check", on_click=check)
+            button.props("outline no-caps").classes("self-start")
+            needs = note("Needs a table and at least one declared attribute.")
+            place = ui.column().classes("w-full gap-3 empty:hidden")
+            follow(place, refresh, workshop.changed)
 
 
-def _shown(found: PolicyCheck | Problem, place: ui.column) -> None:
-    if isinstance(found, Problem):
-        problem_card(found)
-        return
+def _fit(found: PolicyCheck, place: ui.column) -> None:
     notice(
         "For your eyes only: these counts and values are exact. Never publish them. They vanish when you leave.",
         icon="visibility_off",
@@ -276,61 +257,53 @@ def _shown(found: PolicyCheck | Problem, place: ui.column) -> None:
 
 def table_source(workshop: Workshop, dialogs: ui.element) -> None:
     """Show which table is chosen, and let another one be."""
+
+    def named() -> str:
+        data = workshop.body.get("data")
+        return data if isinstance(data, str) else ""
+
+    def take() -> None:
+        chosen = str(field.value or "").strip()
+        if chosen and chosen != named():
+            _use(workshop, chosen)
+
+    def browse() -> None:
+        with dialogs, ui.dialog().props('aria-label="Choose a table"') as dialog:
+            _Browser(workshop, dialog).build()
+        dialog.on("hide", dialog.delete)
+        dialog.open()
+
+    def said() -> None:
+        if place := place_of(named() or None, workshop.draft.folder):
+            note(f"In {place}").classes("studio-break")
+        elif not named():
+            note("A file of CSV, Parquet or DuckDB, or an address such as postgresql://host/database?table=people.")
+
     with ui.column().classes("studio-card"):
         section("Where it is")
         with ui.element("div").classes("studio-stack").style("gap: 6px"):
-            _place(workshop, dialogs)
-            live(lambda: _said(workshop), workshop.changed, shows=lambda: (_named(workshop), workshop.draft.folder))
+            with ui.row().classes("items-center gap-3 w-full"):
+                field = ui.input("Path or address", value=named())
+                field.classes("flex-1 min-w-56").props("outlined dense")
+                on_entered(field, take)
+                keeps_up(field, named, workshop.changed)
+                ui.button("Browse", icon="folder_open", on_click=browse).props("outline no-caps")
+            live(said, workshop.changed, shows=lambda: (named(), workshop.draft.folder))
 
 
-def _named(workshop: Workshop) -> str:
-    named = workshop.body.get("data")
-    return named if isinstance(named, str) else ""
-
-
-def _place(workshop: Workshop, dialogs: ui.element) -> None:
-    with ui.row().classes("items-center gap-3 w-full"):
-        field = ui.input("Path or address", value=_named(workshop))
-        field.classes("flex-1 min-w-56").props("outlined dense")
-
-        def take() -> None:
-            chosen = str(field.value or "").strip()
-            if chosen and chosen != _named(workshop):
-                use(workshop, chosen)
-
-        on_entered(field, take)
-        keeps_up(field, lambda: _named(workshop), workshop.changed)
-        ui.button("Browse", icon="folder_open", on_click=partial(browse, workshop, dialogs)).props("outline no-caps")
-
-
-def _said(workshop: Workshop) -> None:
-    place = place_of(_named(workshop) or None, workshop.draft.folder)
-    if place:
-        note(f"In {place}").classes("studio-break")
-    elif not _named(workshop):
-        note("A file of CSV, Parquet or DuckDB, or an address such as postgresql://host/database?table=people.")
-
-
-def use(workshop: Workshop, data: str) -> Problem | None:
+def _use(workshop: Workshop, data: str) -> bool:
     """Name a table in the file; a relative path starts from the file's folder, or from where the studio was started."""
     try:
         check_place(data)
     except BlowfishError as error:
-        return say_problem(Problem.of(error))
+        say_problem(error)
+        return False
     folder = workshop.draft.folder
     body, remark = with_other_data(workshop.body, from_folder(data, folder), folder)
-    problem = try_change(workshop, body)
-    if problem is None and remark:
+    taken = try_change(workshop, body)
+    if taken and remark:
         ui.notify(remark, type="info", multi_line=True, timeout=15_000, close_button="Close")
-    return problem
-
-
-def browse(workshop: Workshop, dialogs: ui.element) -> None:
-    """Let a table be chosen from the folders of this machine."""
-    with dialogs, ui.dialog().props('aria-label="Choose a table"') as dialog:
-        _Browser(workshop, dialog).build()
-    dialog.on("hide", dialog.delete)
-    dialog.open()
+    return taken
 
 
 class _Browser:
@@ -358,32 +331,29 @@ class _Browser:
             try:
                 self._folder = look_into(folder)
             except BlowfishError as error:
-                problem_card(Problem.of(error))
+                problem_card(error)
                 return
-            self._fill(self._folder)
-        self._path.set_value(str(self._folder.path))
+            path = self._folder.path
+            if path.parent != path:
+                self._entry("arrow_upward", "The folder above", partial(self._enter, path.parent))
+            for name in self._folder.folders:
+                self._entry("folder", name, partial(self._enter, path / name))
+            for name in self._folder.tables:
+                self._entry("table_chart", name, partial(self._choose, name))
+            if not self._folder.tables:
+                note("There is no table here: they end in .csv, .tsv, .parquet, .duckdb or .db.")
+            if self._folder.more:
+                note("There is more than can be listed: type the path instead.")
+        self._path.set_value(str(path))
         self._whole.set_visibility(self._folder.is_table)
 
-    def _fill(self, folder: Folder) -> None:
-        if folder.path.parent != folder.path:
-            self._entry("arrow_upward", "The folder above", folder.path.parent, is_folder=True)
-        for name in folder.folders:
-            self._entry("folder", name, folder.path / name, is_folder=True)
-        for name in folder.tables:
-            self._entry("table_chart", name, folder.path / name, is_folder=False)
-        if not folder.tables:
-            note("There is no table here: they end in .csv, .tsv, .parquet, .duckdb or .db.")
-        if folder.more:
-            note("There is more than can be listed: type the path instead.")
-
-    def _entry(self, icon: str, name: str, path: Path, *, is_folder: bool) -> None:
-        act = partial(self._enter, path) if is_folder else partial(self._choose, path.name)
+    def _entry(self, icon: str, name: str, act: Callable[[], None]) -> None:
         with ui.button(on_click=act).props("flat dense no-caps align=left").classes("w-full"):
             ui.icon(icon).props("aria-hidden=true").classes("q-mr-sm")
             TextElement(tag="span", text=name).classes("studio-break")
 
     def _choose(self, name: str) -> None:
-        if self._folder is not None and use(self._workshop, str(self._folder.path / name)) is None:
+        if self._folder is not None and _use(self._workshop, str(self._folder.path / name)):
             self._dialog.close()
 
 
@@ -398,34 +368,41 @@ def table(workshop: Workshop) -> None:
         "Choose the table, and say which values each column can have. The studio shows names and types of columns, "
         "never a value.",
     )
-    _TableRoom(workshop).build()
+    # What is neither seen nor part of the room's order: the places of dialogs and of what waits for the table.
+    dialogs = ui.element("div").classes("hidden")
+    columns = _Columns(workshop, dialogs)
+    table_source(workshop, dialogs)
+    columns.build()
+    data_check(workshop)
 
 
-class _TableRoom:
+class _Columns:
     """The columns of the table as one tab sees them."""
 
-    def __init__(self, workshop: Workshop) -> None:
-        self._workshop = workshop
+    def __init__(self, workshop: Workshop, dialogs: ui.element) -> None:
+        self._workshop, self._dialogs = workshop, dialogs
         self._found: list[Column] | Problem | None = None
         self._known: tuple[Any, Any, dict[str, Row]] | None = None
         self._last: str | None = None
         self._looking = False
         self._looked = Signal()
+        with dialogs:
+            live(self._look, workshop.changed, shows=self._data)
 
     def build(self) -> None:
-        # What is neither seen nor part of the room's order: the places of dialogs and of what waits for the table.
-        with ui.element("div").classes("hidden") as self._dialogs:
-            live(self._look, self._workshop.changed, shows=self._data)
-        table_source(self._workshop, self._dialogs)
+        """Show what is declared, and a row for each column, which stays while more becomes known of it."""
+        signals = (self._workshop.changed, self._looked)
         with ui.column().classes("studio-card"):
             section("Columns")
             self._wanted = ui.input("Find a column").classes("w-full").props("outlined dense clearable")
             self._wanted.on_value_change(self._looked.fire)
             with ui.element("div").classes("studio-stack"):
-                self._columns()
+                live(self._about, *signals, shows=self._counted).classes("studio-stack empty:hidden")
+                rows = keyed(lambda: [row.name for row in self._shown()], self._row, *signals, tag="ul")
+                rows.classes("studio-columns empty:hidden")
+                live(self._left_out, *signals, shows=self._counted).classes("studio-stack empty:hidden")
             by_name = ui.button("Declare an attribute by name", icon="add", on_click=lambda: self._declare("", None))
             by_name.props("flat dense no-caps").classes("self-start")
-        data_check(self._workshop)
 
     def _data(self) -> str | None:
         """Where the table is; while the text is wrong, where it was before."""
@@ -454,14 +431,6 @@ class _TableRoom:
             rows = rows_of(self._found if isinstance(self._found, list) else None, attributes)
             self._known = self._found, file, {row.name: row for row in rows}
         return self._known[2]
-
-    def _columns(self) -> None:
-        """Show what is declared, and a row for each column, which stays while more becomes known of it."""
-        signals = (self._workshop.changed, self._looked)
-        live(self._about, *signals, shows=self._counted).classes("studio-stack empty:hidden")
-        rows = keyed(lambda: [row.name for row in self._shown()], self._row, *signals, tag="ul")
-        rows.classes("studio-columns empty:hidden")
-        live(self._left_out, *signals, shows=self._counted).classes("studio-stack empty:hidden")
 
     def _shown(self) -> list[Row]:
         return first_rows([*self._rows().values()], _MOST_SHOWN, str(self._wanted.value or ""))
@@ -532,7 +501,6 @@ class _TableRoom:
             removal.set_visibility(bool(row.said))
 
         follow(button, refresh, self._workshop.changed, self._looked)
-        refresh()
 
     def _declare(self, name: str, column: Column | None) -> None:
         with self._dialogs:
@@ -542,6 +510,6 @@ class _TableRoom:
         try:
             body = without_attribute(self._workshop.body, name, self._workshop.draft.folder)
         except BlowfishError as error:
-            say_problem(Problem.of(error))
+            say_problem(error)
         else:
             try_change(self._workshop, body)
