@@ -76,17 +76,13 @@ MOST_PICTURES = 12
 
 def pictures_of(result: Result | GroupsResult) -> Sequence[TitledChart]:
     """Draw a result, or the groups of one; none where its values are too many for a document, or it is not known."""
-    if isinstance(result, GroupsResult):
-        return _groups(result)
-    return [] if result.kept is not None else _pictures(result)
-
-
-def _groups(groups: GroupsResult) -> Sequence[TitledChart]:
-    """Draw numbers of all groups in one picture; other results group by group, the first few of many."""
-    every = list(groups.values())
+    if not isinstance(result, GroupsResult):
+        return [] if result.kept is not None else _pictures(result)
+    every = list(result.values())
+    # Numbers of all groups are one picture; other results are drawn group by group, the first few of many.
     if all(isinstance(each, NumberResult) for each in every):
         shown = [_shown(", ".join(map(str, each.release.group.values())), each) for each in every]
-        return [dots(f"By {' and '.join(groups.by)}", shown, _asked(every[0]))]
+        return [dots(f"By {' and '.join(result.by)}", shown, _asked(every[0]))]
     drawn = [
         replace(picture, title=each.title()) for each in every[:MOST_PICTURES] for picture in pictures_of(each)[:1]
     ]
@@ -136,7 +132,9 @@ def heat_map(
     down = _labels(domain.project(names[:1]), rows, tall)
     across = _labels(domain.project(names[1:]), columns, wide)
     merged = "" if rows * columns == 1 else f"Each square adds up {rows:,} by {columns:,} neighbouring cells."
-    interval = _widest_interval(np.asarray(half)) if rows * columns == 1 else ""
+    widest = float(np.asarray(half).max(initial=0)) if rows * columns == 1 else 0.0
+    upto = "" if np.allclose(half, widest) else "up to "
+    interval = f"The 95 % interval of a count is {upto}± {number(widest)}." if widest else ""
     below = "Estimates below zero are drawn as zero." if (table < 0).any() else ""
     cells = sums_of_neighbours(table, rows, columns)
     ends = bounds and bounds(_corners((rows, tall), (columns, wide), turned=turned))
@@ -156,13 +154,6 @@ def heat_map(
     return TitledChart(
         title, option, sentences(said, interval, below, merged), max(300, min(140 + 22 * len(down), 620))
     )
-
-
-def _widest_interval(half: Floats) -> str:
-    """State the interval of a count, the widest where they differ."""
-    widest = float(half.max(initial=0))
-    alike = "" if np.allclose(half, widest) else "up to "
-    return f"The 95 % interval of a count is {alike}± {number(widest)}." if widest else ""
 
 
 def _corners(rows: tuple[int, int], columns: tuple[int, int], *, turned: bool) -> Integers:
@@ -235,17 +226,14 @@ def _legend(steps: list[float]) -> Option:
 
 def _steps(most: float) -> list[float]:
     """Cut from zero to the most into steps whose ends are round and grow like squares."""
-    ends = {_round(most * (step / len(HEAT)) ** 2) for step in range(1, len(HEAT))}
-    kept = sorted(end for end in ends if end > 0) or [1.0]
+
+    def round_end(value: float) -> float:
+        shift = 10.0 ** (np.floor(np.log10(value)) - (1 if value >= 10 else 0))
+        return float(f"{np.rint(value / shift) * shift:.6g}")
+
+    ends = {round_end(most * (step / len(HEAT)) ** 2) for step in range(1, len(HEAT))} if most > 0 else {1.0}
+    kept = sorted(ends)
     return [0.0, *kept, max(kept[-1] * 1.5, most)]
-
-
-def _round(value: float) -> float:
-    if value <= 0:
-        return 0.0
-    digits = 1 if value >= 10 else 0
-    shift = 10.0 ** (np.floor(np.log10(value)) - digits)
-    return float(f"{np.rint(value / shift) * shift:.6g}")
 
 
 def _fitting(tall: int, wide: int) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -542,6 +530,12 @@ def _along_one(result: ClustersResult) -> TitledChart:
 # Synthetic records: how well the model behind them holds what was measured.
 
 _MOST_SINGLES, _MOST_COUNTS, _MOST_NAMES = 8, 120, 40
+_FITS = [
+    {"lte": 1, "label": "within the noise", "color": "#d8ebdf"},
+    {"gt": 1, "lte": DOUBTFUL, "label": f"up to {number(DOUBTFUL)} times", "color": "#f4e3c1"},
+    {"gt": DOUBTFUL, "label": "more: doubtful", "color": "#f0bdb8"},
+]
+_BELOW = {"orient": "horizontal", "bottom": 0, "left": "center", "textStyle": {"fontSize": 11}}
 
 
 @_pictures.register
@@ -570,7 +564,7 @@ def _pairs(quality: Quality) -> TitledChart:
         grid=margins(top=16, bottom=64),
         xAxis=value_axis("", labels, axisLabel={"rotate": 35, "color": INK, "interval": 0}, position="bottom"),
         yAxis=downwards(value_axis("", labels)),
-        visualMap=_scale(),
+        visualMap={"type": "piecewise", "dimension": 2, "pieces": _FITS, "outOfRange": {"color": BAD}, **_BELOW},
         series=[{"type": "heatmap", "data": data, "label": {"show": len(names) <= 14, "formatter": "{@[2]}"}}],
     )
     measured, pairs = len(quality.pairs), len(quality.names) * (len(quality.names) - 1) // 2
@@ -578,16 +572,6 @@ def _pairs(quality: Quality) -> TitledChart:
     counted = f"{measured:,} of {pairs:,} pairs were measured; the others are empty."
     note = sentences(said, counted, thinned(len(names), len(quality.names), "attributes"))
     return TitledChart("How well the model holds what was measured", option, note, max(320, 150 + 26 * len(names)))
-
-
-def _scale() -> Option:
-    pieces = [
-        {"lte": 1, "label": "within the noise", "color": "#d8ebdf"},
-        {"gt": 1, "lte": DOUBTFUL, "label": f"up to {number(DOUBTFUL)} times", "color": "#f4e3c1"},
-        {"gt": DOUBTFUL, "label": "more: doubtful", "color": "#f0bdb8"},
-    ]
-    shown = {"orient": "horizontal", "bottom": 0, "left": "center", "textStyle": {"fontSize": 11}}
-    return {"type": "piecewise", "dimension": 2, "pieces": pieces, "outOfRange": {"color": BAD}, **shown}
 
 
 def _single_table(result: SyntheticResult, table: Table) -> TitledChart:
