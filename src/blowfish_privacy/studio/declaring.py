@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -318,11 +319,8 @@ def check_of(data: str, policy: Policy) -> PolicyCheck | Problem:
     """Count, for the custodian's eyes only, how the rows of a table fit a policy."""
 
     def check() -> PolicyCheck:
-        engine = open_engine(data)
-        try:
+        with closing(open_engine(data)) as engine:
             return check_data(engine, policy)
-        finally:
-            engine.close()
 
     return tried(check, *_UNREADABLE)
 

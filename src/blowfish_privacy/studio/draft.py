@@ -26,9 +26,14 @@ from blowfish_privacy.support.text import decoded
 # What a policy file says about other files, when it goes to another folder: the same files, by other paths.
 
 
+def is_remote(data: str) -> bool:
+    """Say whether data are asked of a server or a cluster: they may be anywhere but in a folder of this machine."""
+    return is_address(data) or data.startswith("spark:")
+
+
 def from_folder(data: str, folder: Path) -> str:
     """Write where a table is, as a policy file in a folder names it: relative if it lies there."""
-    if is_address(data) or data.startswith("spark:"):
+    if is_remote(data):
         return data
     path = Path(data).expanduser()
     if not path.is_absolute():
@@ -55,8 +60,7 @@ def moved(body: dict[str, Any], before: Path, after: Path) -> dict[str, Any]:
 
 
 def _from(path: str, before: Path, after: Path) -> str:
-    # An address, and what Spark reads, may be anywhere but in a folder of this machine.
-    if is_address(path) or path.startswith("spark:") or Path(path).is_absolute():
+    if is_remote(path) or Path(path).is_absolute():
         return path
     return from_folder(str(before.absolute() / path), after)
 
@@ -117,19 +121,16 @@ class _Reading:
         body = None
         try:
             body = yaml_text.parse(text)
-            if body is None or (isinstance(body, dict) and body.keys() <= _BEGINNING):
-                _check_beginning(text, body or {})
-                return cls(text, folder, body or {}, None, None)
-            return cls(text, folder, body, spec.loads(text, folder), None)
+            if body is not None and not (isinstance(body, dict) and body.keys() <= _BEGINNING):
+                return cls(text, folder, body, spec.loads(text, folder), None)
+            body = body or {}
+            whole = {"version": 1, **body, "policy": _ANY_POLICY}
+            check_file(whole, Locator.of_text(text, whole))
+            if body.get("budget") is not None:
+                Budget.read(body["budget"], "budget")
+            return cls(text, folder, body, None, None)
         except BlowfishError as error:
             return cls(text, folder, body, None, Problem.of(error))
-
-
-def _check_beginning(text: str, body: dict[str, Any]) -> None:
-    whole = {"version": 1, **body, "policy": _ANY_POLICY}
-    check_file(whole, Locator.of_text(text, whole))
-    if body.get("budget") is not None:
-        Budget.read(body["budget"], "budget")
 
 
 class Draft:
@@ -143,8 +144,10 @@ class Draft:
         self._undone: list[_Reading] = []
         self._done: list[_Reading] = []
         self._now = _Reading.of(text, self._folder)
-        self._good = self._now.file
-        self._good_body: Any = self._now.body if self._now.problem is None else {}
+        self.good = self._now.file
+        """The last valid file there was: the current one, if the text is valid."""
+        self.good_body: Any = self._now.body if self._now.problem is None else {}
+        """The plain values of the last valid text, to be looked at and not changed."""
         self._saved_text: str | None = None if text else ""
         self._written: int | None = None
 
@@ -173,16 +176,6 @@ class Draft:
     def file(self) -> PolicyFile | None:
         """What the text says, if it is a whole and valid file."""
         return self._now.file
-
-    @property
-    def good(self) -> PolicyFile | None:
-        """The last valid file there was: the current one, if the text is valid."""
-        return self._good
-
-    @property
-    def good_body(self) -> Any:
-        """The plain values of the last valid text, to be looked at and not changed."""
-        return self._good_body
 
     @property
     def problem(self) -> Problem | None:
@@ -250,7 +243,9 @@ class Draft:
         target = self.path if path is None else Path(path)
         if target is None:
             raise DataError("the draft has no file yet.", hint="say where to save it.")
-        text = self._text_in(target.parent)
+        text, elsewhere = self.text, target.parent.absolute() != self.folder.absolute()
+        if self.problem is None and elsewhere:
+            text = yaml_edit.edited(text, moved(self._now.body, self.folder, target.parent))
         content = text.replace("\n", self._newline).encode()
         self._keep_others(target)
         if not replace:
@@ -270,12 +265,6 @@ class Draft:
         if not self.path.exists():
             raise OverwriteError(f"{self.path} is not there any more.", hint="save the file again.")
         self._check_overwriting(self.path)
-
-    def _text_in(self, folder: Path) -> str:
-        body = self._now.body
-        if self.problem is not None or folder.absolute() == self.folder.absolute():
-            return self.text
-        return yaml_edit.edited(self.text, moved(body, self.folder, folder))
 
     def _keep_others(self, target: Path) -> None:
         """Refuse to write over what is no policy file: a ledger, a table, a release, a folder, a link to nothing."""
@@ -322,7 +311,7 @@ class Draft:
     def _show(self, reading: _Reading) -> None:
         self._now = reading
         if reading.problem is None:
-            self._good, self._good_body = reading.file, reading.body
+            self.good, self.good_body = reading.file, reading.body
 
 
 def _content(path: Path) -> bytes:

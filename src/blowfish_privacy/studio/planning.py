@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -38,10 +39,9 @@ from blowfish_privacy.statements.plan import (
     plan_view,
     sketched,
 )
-from blowfish_privacy.studio.draft import Problem
+from blowfish_privacy.studio.draft import Problem, is_remote
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import about
-from blowfish_privacy.support.postgresql import is_address
 
 # What could not be reached a moment ago: a server that does not answer is not asked at every move of a slider.
 
@@ -106,41 +106,30 @@ class Asking:
 
     def __init__(self, data: str, answers: PublicAnswers) -> None:
         self._data, self._answers = data, answers
-        self._stamp = (data, *_state(data))
+        try:
+            found = Path(data).stat()
+            self._state = found.st_mtime_ns, found.st_size
+        except (OSError, ValueError):
+            # What is no file is asked once.
+            self._state = 0, 0
 
     def rows(self) -> int:
         """Return the number of rows."""
-        return self._answers.answer((*self._stamp, "rows"), lambda: self._asked(lambda engine: engine.rows()))
+        return self._asked("rows", lambda engine: engine.rows())
 
     def counts(self, domain: Domain, sets: AttributeSets) -> list[Integers]:
         """Return the table of each set of attributes."""
         # What is counted depends on how the attributes are declared, treatment of undeclared values included.
         declared = tuple((tuple(names), repr([domain.project([name]) for name in names])) for names in sets)
-        return self._answers.answer(
-            (*self._stamp, declared), lambda: self._asked(lambda engine: engine.counts(domain, sets))
-        )
+        return self._asked(declared, lambda engine: engine.counts(domain, sets))
 
-    def _asked(self, ask: Callable[[Engine], Any]) -> Any:
-        """Open the data for one question, and let go of files, memory and connections after it."""
-        engine = open_engine(self._data)
-        try:
-            return ask(engine)
-        finally:
-            engine.close()
+    def _asked(self, question: object, ask: Callable[[Engine], Any]) -> Any:
+        def answer() -> Any:
+            # Opened for one question: files, memory and connections are let go after it.
+            with closing(open_engine(self._data)) as engine:
+                return ask(engine)
 
-
-def is_remote(data: str) -> bool:
-    """Say whether data are asked of a server or a cluster, which may take its time to fail."""
-    return is_address(data) or data.startswith("spark:")
-
-
-def _state(data: str) -> tuple[int, int]:
-    """Return when a file was changed and its size; zeros for what is no file, which is asked once."""
-    try:
-        found = Path(data).stat()
-    except (OSError, ValueError):
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
+        return self._answers.answer((self._data, *self._state, question), answer)
 
 
 # The ledger that a file names, as far as it is there: what a plan would cost it, and why it cannot say.

@@ -141,11 +141,11 @@ class LedgerHistory:
 
     def again(self, row: HistoryRow) -> Published:
         """Read what was handed out for an entry; it costs nothing."""
-        text = self.ledger.document(row.key)
+        text, folder = self.ledger.document(row.key), self.ledger.values_folder
         if text is None:
             hint = "publish the release again: it is paid for."
             raise LedgerError(f"nothing was handed out for entry {row.number}.", hint=hint)
-        result, folder = results.from_text(text, self.ledger.values_folder), self.ledger.values_folder
+        result = results.from_text(text, folder)
         number = number_of(self.ledger, result.name, row.key)
         return Published(result.name, result, f"entry {row.number} of {row.made}", folder, number)
 
@@ -220,10 +220,12 @@ class Publication:
 
     def __init__(self, offer: Offer, changed: Callable[[], None] = _nobody) -> None:
         self.offer = offer
+        self.progress: Progress | None = Progress(1, len(offer.names), offer.names[0])
+        """How far it is; None once it is over."""
+        self.failed: Failed | None = None
+        """What went wrong, if something did. What was made before stays made."""
         self._changed = changed
         self._made: dict[str, Published] = {}
-        self._failed: Failed | None = None
-        self._progress: Progress | None = Progress(1, len(offer.names), offer.names[0])
         self._stop, self._over = Event(), Event()
         self._thread = Thread(target=self._run, name="publication", daemon=True)
 
@@ -237,19 +239,9 @@ class Publication:
         return not self._over.is_set()
 
     @property
-    def progress(self) -> Progress | None:
-        """How far it is; None once it is over."""
-        return self._progress
-
-    @property
     def published(self) -> Mapping[str, Published]:
         """What is made so far, by name."""
         return MappingProxyType(dict(self._made))
-
-    @property
-    def failed(self) -> Failed | None:
-        """What went wrong, if something did. What was made before stays made."""
-        return self._failed
 
     @property
     def stopped(self) -> bool:
@@ -263,11 +255,11 @@ class Publication:
         if made == every:
             return f"{'The release is' if every == 1 else f'All {every} releases are'} made, and below."
         begun = f"{made} of {every} releases were made. Publish again for the rest"
-        if self._failed is None:
+        if self.failed is None:
             return f"{begun}: it was not begun."
-        if self._failed.paid:
-            return f"{begun}: {self._failed.name} is paid for and costs nothing more."
-        return f"{begun}." if self._failed.paid is None else f"{begun}: nothing was charged for {self._failed.name}."
+        if self.failed.paid:
+            return f"{begun}: {self.failed.name} is paid for and costs nothing more."
+        return f"{begun}." if self.failed.paid is None else f"{begun}: nothing was charged for {self.failed.name}."
 
     def stop(self) -> None:
         """Begin no further release; the one under way is finished, since it may be charged already."""
@@ -285,30 +277,30 @@ class Publication:
                 if self._stop.is_set() or not self._release(plan, Progress(number, len(plans), plan.name)):
                     break
         finally:
-            self._progress = None
+            self.progress = None
             self._over.set()
             self._changed()
 
     def _release(self, plan: Plan, progress: Progress) -> bool:
         """Make one release; say whether it was made."""
-        self._progress = progress
+        self.progress = progress
         try:
             with progress_to(_Sink(self._report)):
                 result = self.offer.batch.release(plan)
         except BlowfishError as error:
-            self._failed = Failed(plan.name, error.message, error.hint, self._paid(plan))
+            self.failed = Failed(plan.name, error.message, error.hint, self._paid(plan))
         except BaseException as error:
             # Only its kind is said: a message that is not ours may quote anything. Our notes say what was charged.
             notes = " ".join(getattr(error, "__notes__", ()))
             message = f"an internal error ({type(error).__name__}). {notes}".strip()
-            self._failed = Failed(plan.name, message, paid=self._paid(plan))
+            self.failed = Failed(plan.name, message, paid=self._paid(plan))
         else:
             earlier = self.offer.batch.earlier.get(plan.key)
             paid, ledger = None if earlier is None else paid_by(earlier), self.offer.batch.session.ledger
             number = number_of(ledger, plan.name, plan.key)
             self._made[plan.name] = Published(plan.name, result, paid, ledger.values_folder, number)
         self._changed()
-        return self._failed is None
+        return self.failed is None
 
     def _paid(self, plan: Plan) -> bool | None:
         try:
@@ -318,9 +310,8 @@ class Publication:
         return any(entry.key == plan.key and entry.charged for entry in entries)
 
     def _report(self, doing: str, share: float | None) -> None:
-        now = self._progress
-        if now is not None:
-            self._progress = replace(now, doing=doing, share=share)
+        if (now := self.progress) is not None:
+            self.progress = replace(now, doing=doing, share=share)
 
 
 class Publisher:
@@ -329,17 +320,13 @@ class Publisher:
     def __init__(self, *, source: BitSource | None = None, changed: Callable[[], None] = _nobody) -> None:
         self._source, self._changed = source, changed
         self._starting = Lock()
-        self._last: Publication | None = None
-
-    @property
-    def publication(self) -> Publication | None:
+        self.publication: Publication | None = None
         """The one under way, or the last."""
-        return self._last
 
     @property
     def busy(self) -> bool:
         """Whether one is under way."""
-        return self._last is not None and self._last.running
+        return self.publication is not None and self.publication.running
 
     def offer(self, file: PolicyFile, folder: Path, names: Collection[str] | None = None) -> Offer:
         """Plan what is to be published, all releases of a file or those named; see :meth:`Offer.of`."""
@@ -350,13 +337,13 @@ class Publisher:
         with self._starting:
             if self.busy:
                 raise SpecError("another publication is under way.", hint="wait for its end.")
-            self._last = Publication(offer, self._changed)
-            self._last.start()
-            return self._last
+            self.publication = Publication(offer, self._changed)
+            self.publication.start()
+            return self.publication
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end of the publication under way, if there is one; say whether it came."""
-        return self._last is None or self._last.wait(seconds)
+        return self.publication is None or self.publication.wait(seconds)
 
 
 class _Sink:
@@ -366,29 +353,22 @@ class _Sink:
         self._report, self._free = report, Lock()
 
     def begin(self, title: str) -> Task:
-        return _Shown(title, self._report, self._free) if self._free.acquire(blocking=False) else _Hidden()
+        return _Task(title, self._report, self._free)
 
 
-class _Shown:
-    """The task that is shown."""
+class _Task:
+    """A task, which is shown unless another one is."""
 
-    def __init__(self, title: str, report: Callable[[str, float | None], None], held: Lock) -> None:
-        self._title, self._report, self._held = title, report, held
-        report(title, None)
-
-    def report(self, share: float | None) -> None:
-        self._report(self._title, share)
-
-    def end(self) -> None:
-        self._report("", None)
-        self._held.release()
-
-
-class _Hidden:
-    """A task inside another."""
+    def __init__(self, title: str, report: Callable[[str, float | None], None], free: Lock) -> None:
+        self._title, self._report, self._free = title, report, free
+        self._shown = free.acquire(blocking=False)
+        self.report(None)
 
     def report(self, share: float | None) -> None:
-        pass
+        if self._shown:
+            self._report(self._title, share)
 
     def end(self) -> None:
-        pass
+        if self._shown:
+            self._report("", None)
+            self._free.release()

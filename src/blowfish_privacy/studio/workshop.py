@@ -29,8 +29,8 @@ from blowfish_privacy.results.files import is_release
 from blowfish_privacy.statements.facts import FactsView, facts_view
 from blowfish_privacy.statements.policy import lost_between
 from blowfish_privacy.studio.declaring import with_data
-from blowfish_privacy.studio.draft import Draft, Problem, tried
-from blowfish_privacy.studio.planning import Outcome, PlanCache, Planning, PublicAnswers, is_remote
+from blowfish_privacy.studio.draft import Draft, Problem, is_remote, tried
+from blowfish_privacy.studio.planning import Outcome, PlanCache, Planning, PublicAnswers
 from blowfish_privacy.studio.publishing import Offer, Publisher
 from blowfish_privacy.support import yaml_edit
 from blowfish_privacy.support.exact import is_positive, rounded_up, stated_amount
@@ -65,10 +65,6 @@ class Signal:
                 listener()
 
 
-def _at_once(act: Listener) -> None:
-    act()
-
-
 class Workshop:
     """A draft, its plans, and what is being published; three signals say when one of them changed.
 
@@ -79,7 +75,7 @@ class Workshop:
     def __init__(self, draft: Draft, *, source: BitSource | None = None, plan: bool = True) -> None:
         self.draft = draft
         self.changed, self.planned, self.published = Signal(), Signal(), Signal()
-        self.post: Callable[[Listener], None] = _at_once
+        self.post: Callable[[Listener], None] = lambda act: act()
         """Calls something in the pages' thread; the launch replaces it by the server's way."""
         self.publisher = Publisher(source=source, changed=lambda: self.post(self._moved))
         self.planning: Planning | None = None
@@ -241,14 +237,15 @@ class Workshop:
         if wanted is not self._wanted:
             return
         made = tried(lambda: Planning.of(*wanted, self._cache), "planning failed", "look at the file.")
-        self.post(lambda: self._take(wanted, made))
 
-    def _take(self, wanted: tuple[PolicyFile, Path], made: Planning | Problem) -> None:
-        if wanted is self._wanted:
-            failed = isinstance(made, Problem)
-            self.planning, self.planning_problem = (None, made) if failed else (made, None)
-            self.stale = False
-            self.planned.fire()
+        def take() -> None:
+            if wanted is self._wanted:
+                self.planning = None if isinstance(made, Problem) else made
+                self.planning_problem = made if isinstance(made, Problem) else None
+                self.stale = False
+                self.planned.fire()
+
+        self.post(take)
 
     def _moved(self) -> None:
         self.published.fire()
@@ -380,26 +377,24 @@ class FactEffects:
         if file is not self._wanted:
             return
         numbers = CautiousNumbers(file.policy, partial(self._answers.of, file.data, self._workshop.draft.folder))
-        found = tried(
-            lambda: Effects(file, *_words(file), facts_view(file.policy, file.releases, numbers)),
-            "this could not be worked out",
-        )
-        effects = Effects(file, problem=found) if isinstance(found, Problem) else found
-        self._workshop.post(partial(self._take, effects))
 
-    def _take(self, found: Effects) -> None:
-        if found.file is self._wanted:
-            self.latest, self.turn = found, self.turn + 1
-            self.worked_out.fire()
+        def effects() -> Effects:
+            try:
+                words, refused = tuple(what_facts_do(file.policy)), refusal_of_facts(file.policy)
+            except BlowfishError as error:
+                words, refused = (error.message,), error
+            said = None if refused is None else Problem(refused.message, refused.hint)
+            return Effects(file, words, said, facts_view(file.policy, file.releases, numbers))
 
+        made = tried(effects, "this could not be worked out")
 
-def _words(file: PolicyFile) -> tuple[tuple[str, ...], Problem | None]:
-    """Say what the facts do, and which refusal these words include."""
-    try:
-        words, refused = tuple(what_facts_do(file.policy)), refusal_of_facts(file.policy)
-    except BlowfishError as error:
-        words, refused = (error.message,), error
-    return words, None if refused is None else Problem(refused.message, refused.hint)
+        def take() -> None:
+            if file is self._wanted:
+                self.latest = Effects(file, problem=made) if isinstance(made, Problem) else made
+                self.turn += 1
+                self.worked_out.fire()
+
+        self._workshop.post(take)
 
 
 # What the studio begins with, and what it leaves behind when it ends with something unsaved.
@@ -415,7 +410,15 @@ def opened(file: str | None) -> tuple[Workshop, list[str]]:
     path = Path(file)
     if is_release(path):
         raise SpecError(f"{file} is a release, no policy file.", hint="name the policy file that it was made with.")
-    draft = Draft.open(path) if path.suffix.lower() in _POLICY_FILES else _for_table(file, path)
+    if path.suffix.lower() in _POLICY_FILES:
+        draft = Draft.open(path)
+    elif is_address(file):
+        draft = Draft(yaml_edit.edited("", with_data({}, file)), folder=Path.cwd())
+    elif path.exists():
+        # Saved beside its table, the file stays where it was, so that nothing need be planned anew.
+        draft = Draft(yaml_edit.edited("", with_data({}, path.name)), folder=path.absolute().parent)
+    else:
+        raise SpecError(f"there is no {file}.", hint="name a policy file (.yaml), a table, or nothing.")
     workshop = Workshop(draft, plan=False)
     kept = [each for each in _places(workshop) if each.exists()]
     return workshop, [f"{each} has what was not saved when a studio ended." for each in kept]
@@ -435,7 +438,14 @@ def keep_unsaved(workshop: Workshop) -> Path | None:
     except DataError as error:
         reason = error.message
     try:
-        return _kept_elsewhere(f"{workshop.suggested_path.name}{_KEPT}", content)
+        # In a new folder that only this user can enter.
+        place = Path(mkdtemp(prefix="blowfish-draft-")) / f"{workshop.suggested_path.name}{_KEPT}"
+        try:
+            write_atomically(place, content)
+        except DataError:
+            place.parent.rmdir()
+            raise
+        return place
     except (DataError, OSError):
         # What the second place had to say would not help: the first one is where the text belongs.
         raise DataError(
@@ -454,26 +464,6 @@ def _kept_beside(workshop: Workshop, content: bytes) -> Path:
             raise DataError(f"{place} cannot be read: {error.strerror}.") from None
         return place
     raise DataError("too many drafts are kept beside it.")
-
-
-def _kept_elsewhere(name: str, content: bytes) -> Path:
-    """Write into a new folder that only this user can enter."""
-    folder = Path(mkdtemp(prefix="blowfish-draft-"))
-    try:
-        write_atomically(folder / name, content)
-    except DataError:
-        folder.rmdir()
-        raise
-    return folder / name
-
-
-def _for_table(file: str, path: Path) -> Draft:
-    if is_address(file):
-        return Draft(yaml_edit.edited("", with_data({}, file)), folder=Path.cwd())
-    if not path.exists():
-        raise SpecError(f"there is no {file}.", hint="name a policy file (.yaml), a table, or nothing.")
-    # Saved beside its table, the file stays where it was, so that nothing need be planned anew.
-    return Draft(yaml_edit.edited("", with_data({}, path.name)), folder=path.absolute().parent)
 
 
 def _places(workshop: Workshop) -> list[Path]:
