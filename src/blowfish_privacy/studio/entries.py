@@ -1,4 +1,4 @@
-"""Amounts on a slider: round decimals at even distances of a logarithmic scale, written exactly into the file."""
+"""What a form reads and writes: amounts on a slider, values of an attribute, and the releases of a file."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from blowfish_privacy.errors import BlowfishError, QueryError
 from blowfish_privacy.queries.query import check_asked, read_asked, split
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.exact import show, stated_amount
+
+# Amounts on a slider: round decimals at even distances of a logarithmic scale, written exactly into the file.
 
 Amount: TypeAlias = Decimal | Fraction
 """What a person stated: a decimal, or a fraction that no decimal is equal to."""
@@ -127,14 +129,20 @@ _TO = " to "
 
 def condition_text(chosen: Any, attribute: Attribute | None) -> str:
     """Write a choice of values for a field of a form."""
+
+    def range_text(ends: Sequence[Any]) -> str:
+        return _TO.join(map(_text, ends))
+
+    def list_text(values: Sequence[Any]) -> str:
+        return ", ".join(range_text(value) if isinstance(value, list) else _text(value) for value in values)
+
     if isinstance(chosen, Mapping):
-        return _range_text(chosen["range"]) if "range" in chosen else _list_text(chosen["values"])
+        return range_text(chosen["range"]) if "range" in chosen else list_text(chosen["values"])
     if not isinstance(chosen, list):
         return _text(chosen)
     plain = not any(isinstance(part, list) for part in chosen)
-    if len(chosen) == 2 and plain and attribute is not None and attribute.ordered:
-        return _range_text(chosen)
-    return _list_text(chosen)
+    is_range = len(chosen) == 2 and plain and attribute is not None and attribute.ordered
+    return range_text(chosen) if is_range else list_text(chosen)
 
 
 def read_condition(text: str, attribute: Attribute) -> Any:
@@ -143,7 +151,14 @@ def read_condition(text: str, attribute: Attribute) -> Any:
     if not attribute.ordered and whole in _spelt(attribute):
         # A value may hold a comma itself.
         return _spelt(attribute)[whole]
-    parts = [_part(part, attribute) for part in whole.split(",") if part.strip()]
+
+    def read(part: str) -> Any:
+        if not attribute.ordered:
+            return _spelt(attribute).get(part.strip(), part.strip())
+        ends = part.split(_TO)
+        return [_value(end) for end in ends] if len(ends) == 2 else _value(part)
+
+    parts = [read(part) for part in whole.split(",") if part.strip()]
     if len(parts) == 1:
         return parts[0]
     two_values = len(parts) == 2 and attribute.ordered and not any(isinstance(part, list) for part in parts)
@@ -171,13 +186,6 @@ def read_tables(text: str) -> list[list[str]]:
     return [names for names in lines if names]
 
 
-def _part(text: str, attribute: Attribute) -> Any:
-    if attribute.ordered:
-        ends = text.split(_TO) if _TO in text else [text]
-        return [_value(end) for end in ends] if len(ends) == 2 else _value(text)
-    return _spelt(attribute).get(text.strip(), text.strip())
-
-
 def _spelt(attribute: Attribute) -> dict[str, Any]:
     """Return the values of an attribute without an order, by their spelling."""
     return {attribute.show(position): attribute.value(position) for position in range(min(attribute.size, 10_000))}
@@ -188,18 +196,10 @@ def _value(text: str) -> Any:
     return yaml_text.parse(text.strip()) if text.strip().lstrip("+-")[:1].isdigit() else text.strip()
 
 
-def _range_text(ends: Sequence[Any]) -> str:
-    return _TO.join(map(_text, ends))
-
-
-def _list_text(values: Sequence[Any]) -> str:
-    return ", ".join(_range_text(value) if isinstance(value, list) else _text(value) for value in values)
-
-
 def _text(value: Any) -> str:
-    return (
-        written(value) if isinstance(value, Decimal) else str(value).lower() if isinstance(value, bool) else str(value)
-    )
+    if isinstance(value, Decimal):
+        return written(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # What can be released, in the words of the page, and the entries of a file that stand for it.
@@ -254,24 +254,21 @@ BY_TITLE = {kind.title: kind for kind in KINDS}
 
 def kind_of(entry: Mapping[str, Any]) -> Kind | None:
     """Return the kind of an entry; None for one that only the file can change."""
-    found = next((kind for kind in KINDS if kind.keyword in entry and _simple(entry, kind)), None)
+    found = next((kind for kind in KINDS if kind.keyword in entry and _simple(entry[kind.keyword], kind)), None)
     known = {*_KEPT, "mechanism"} | ({found.keyword, *found.also} if found else set())
     return found if found is not None and {*entry} <= known else None
 
 
-def _simple(entry: Mapping[str, Any], kind: Kind) -> bool:
+def _simple(asked: Any, kind: Kind) -> bool:
     """Say whether what is asked is written as a form writes it: tables as lists of names, not as a rule."""
-    asked = entry[kind.keyword]
+
+    def named(table: Any) -> bool:
+        return all(isinstance(name, str) for name in table)
+
     if kind.takes == "ways":
-        return (
-            isinstance(asked, dict)
-            and {*asked} == {"ways", "of"}
-            and all(isinstance(name, str) for name in asked["of"])
-        )
+        return isinstance(asked, dict) and {*asked} == {"ways", "of"} and named(asked["of"])
     if kind.takes == "tables":
-        return isinstance(asked, list) and all(
-            isinstance(table, list) and all(isinstance(name, str) for name in table) for table in asked
-        )
+        return isinstance(asked, list) and all(isinstance(table, list) and named(table) for table in asked)
     return True
 
 
@@ -287,21 +284,21 @@ def names_of(entry: Mapping[str, Any], kind: Kind) -> list[str]:
 @lru_cache(maxsize=64)
 def possible(kind: Kind, domain: Domain) -> tuple[str, ...]:
     """List the attributes that a kind of release can be asked about."""
-    return tuple(name for name in domain if _possible(kind, name, domain))
-
-
-def _possible(kind: Kind, name: str, domain: Domain) -> bool:
     # A map and clusters ask the same of each attribute as a distribution does: an order. Synthetic records ask nothing.
     alike = {"range_grid": "cumulative", "kmeans": "cumulative", "synthetic": "histogram"}
     keyword = alike.get(kind.keyword, kind.keyword)
-    asked: Any = name if kind.takes in ("one", "two") or keyword == "cumulative" else [name]
     also = kind.also if keyword == kind.keyword else {}
-    try:
-        query = read_asked({keyword: [[name]] if keyword == "tables" else asked, **also}, domain)
-        check_asked(*split(query), domain)
-    except BlowfishError:
-        return False
-    return True
+
+    def suits(name: str) -> bool:
+        asked: Any = name if kind.takes in ("one", "two") or keyword == "cumulative" else [name]
+        try:
+            query = read_asked({keyword: [[name]] if keyword == "tables" else asked, **also}, domain)
+            check_asked(*split(query), domain)
+        except BlowfishError:
+            return False
+        return True
+
+    return tuple(filter(suits, domain))
 
 
 def asked_for(kind: Kind, names: Sequence[str]) -> Any:

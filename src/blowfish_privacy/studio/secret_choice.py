@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Attribute, Domain, Hierarchy
@@ -39,7 +39,7 @@ def mode_of(body: Body) -> Mode:
         return "presence"
     if isinstance(secrets, dict) and "per_attribute" in secrets:
         return "cards"
-    if _single(body) and not (isinstance(secrets, dict) and "by" in secrets):
+    if len(body["policy"]["domain"]) == 1 and not (isinstance(secrets, dict) and "by" in secrets):
         return "cards"
     return secrets if secrets in ("full", "attributes") else "other"
 
@@ -156,9 +156,14 @@ def groups_choice(attribute: Attribute, groups: Sequence[int]) -> Any:
 
 def cuts_choice(attribute: Attribute, cuts: Sequence[int]) -> Any:
     """Write blocks of an ordered attribute that begin at its first value and at each cut."""
-    starts = sorted({0, *cuts})
-    ends = [*(start - 1 for start in starts[1:]), attribute.size - 1]
-    return {"partition": {"blocks": [_block(attribute, a, b) for a, b in zip(starts, ends, strict=True)]}}
+    starts = [*sorted({0, *cuts}), attribute.size]
+    # A range of values is written by its two ends; of bins these are edges.
+    bounds = getattr(attribute, "bounds", None)
+    if bounds is not None:
+        blocks = [[written(bounds[start]), written(bounds[end])] for start, end in pairwise(starts)]
+    else:
+        blocks = [[attribute.value(start), attribute.value(end - 1)] for start, end in pairwise(starts)]
+    return {"partition": {"blocks": blocks}}
 
 
 def groups_of(graph: SecretGraph) -> list[int]:
@@ -186,24 +191,12 @@ def written(number: Fraction) -> Any:
         return show(number)
 
 
-def _block(attribute: Attribute, first: int, last: int) -> Any:
-    """Write a range of values by its two ends; of bins these are edges."""
-    bounds = getattr(attribute, "bounds", None)
-    if bounds is not None:
-        return [written(bounds[first]), written(bounds[last + 1])]
-    return [attribute.value(first), attribute.value(last)]
-
-
 def _round(number: Fraction) -> Fraction:
     """Round up to 1, 2 or 5 times a power of ten, so that a form begins with a number that people like."""
     power = Fraction(1)
     while power * 10 <= number:
         power *= 10
     return next((times * power for times in (1, 2, 5) if times * power >= number), 10 * power)
-
-
-def _single(body: Body) -> bool:
-    return len(body["policy"]["domain"]) == 1
 
 
 # Known facts, the number of records and the rows of a person, as a form enters them into a file's plain values.
