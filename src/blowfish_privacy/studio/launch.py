@@ -103,12 +103,25 @@ def serve(workshop: Workshop, *, port: int = 0, show: bool = True, tell: Callabl
     page.install(workshop)
     framework.on_startup(lambda: _join(workshop))
     door = Door(_application(token := new_token()), listening.getsockname()[1], token)
-    server, ended = uvicorn.Server(_settings(door)), Event()
+    settings = uvicorn.Config(
+        door, log_config=None, log_level="critical", access_log=False, server_header=False, proxy_headers=False,
+        lifespan="on", timeout_graceful_shutdown=1, http=Anteroom, backlog=_WAITING,
+    )  # fmt: skip
+    server, ended = uvicorn.Server(settings), Event()
     letter: Path | None = None
+
+    def run() -> None:
+        try:
+            server.run(sockets=[listening])
+        finally:
+            ended.set()
+
     # The signals stop the main thread, which only waits; a request that is being answered is not cut in the middle.
-    Thread(target=_run, args=(server, listening, ended), daemon=True, name="studio").start()
+    Thread(target=run, daemon=True, name="studio").start()
     try:
-        _wait_for_start(server, ended)
+        while not server.started:
+            if ended.wait(0.02):
+                raise SpecError("the studio's server did not start.", hint="try again, with another --port.")
         tell(door.address)
         if show and _has_display():
             # If the page cannot be written, the address printed above is enough.
@@ -140,24 +153,14 @@ def _letter(address: str) -> Path:
 
     Everybody on the machine can read the arguments that a browser is started with, so it gets the place of this page.
     """
-    folder = Path(mkdtemp(prefix="blowfish-studio-", dir=_readable_by_browsers()))
+    # The user's own folder, since browsers in a snap cannot look into the system's temporary one.
+    home = os.path.expanduser("~")
+    readable = sys.platform == "linux" and os.path.isdir(home) and os.access(home, os.W_OK)
+    folder = Path(mkdtemp(prefix="blowfish-studio-", dir=home if readable else None))
     page = folder / "open.html"
     with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(_LETTER.format(address=address))
     return page
-
-
-def _readable_by_browsers() -> str | None:
-    """Return the user's own folder; None for the system's temporary one, which browsers in a snap cannot look into."""
-    home = os.path.expanduser("~")
-    return home if sys.platform == "linux" and os.path.isdir(home) and os.access(home, os.W_OK) else None
-
-
-def _run(server: uvicorn.Server, listening: socket.socket, ended: Event) -> None:
-    try:
-        server.run(sockets=[listening])
-    finally:
-        ended.set()
 
 
 def _join(workshop: Workshop) -> None:
@@ -210,19 +213,6 @@ async def _apologise(request: Request, error: Exception) -> HTMLResponse:  # noq
     """Answer where a page could not be made; the framework's own page would quote the error."""
     framework.handle_exception(error)
     return HTMLResponse(_APOLOGY, status_code=500)
-
-
-def _settings(door: Door) -> uvicorn.Config:
-    return uvicorn.Config(
-        door, log_config=None, log_level="critical", access_log=False, server_header=False, proxy_headers=False,
-        lifespan="on", timeout_graceful_shutdown=1, http=Anteroom, backlog=_WAITING,
-    )  # fmt: skip
-
-
-def _wait_for_start(server: uvicorn.Server, ended: Event) -> None:
-    while not server.started:
-        if ended.wait(0.02):
-            raise SpecError("the studio's server did not start.", hint="try again, with another --port.")
 
 
 class _Unspoken(logging.Formatter):

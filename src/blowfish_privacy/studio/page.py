@@ -13,6 +13,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.studio.parts import (
     TextEditor,
+    follow,
     header_buttons,
     live,
     name_elements,
@@ -149,35 +150,25 @@ def file_panel(workshop: Workshop) -> None:
         elif text != workshop.draft.text:
             workshop.write(text)
 
+    def verdict() -> None:
+        problem = workshop.draft.problem
+        line = None if problem is None else problem.line
+        editor.mark_line(line, _WRONG)
+        if problem is None:
+            note("Nothing is declared yet." if workshop.unfinished else "The file is valid.")
+        else:
+            problem_card(problem)
+            if line is not None:
+                ui.button(f"Show line {line}", on_click=lambda: editor.reveal_line(line)).props("flat dense no-caps")
+
     with ui.column().classes("w-full h-full gap-3 p-4 no-wrap"):
         section("The file")
         note("Everything you choose is written here, and what you write here shows in the rooms.")
         editor = TextEditor(workshop.draft.text, typed)
         editor.classes("studio-editor")
-        live(
-            lambda: _problem(workshop, editor),
-            workshop.changed,
-            shows=lambda: (workshop.draft.problem, workshop.unfinished),
-        )
-
-    def changed() -> None:
-        if not editor.is_deleted:
-            editor.show(workshop.draft.text)
-
-    editor.client.on_delete(workshop.changed.subscribe(changed))
+        live(verdict, workshop.changed, shows=lambda: (workshop.draft.problem, workshop.unfinished))
+    follow(editor, lambda: editor.show(workshop.draft.text), workshop.changed)
     name_elements({".studio-editor .cm-content": "The text of the policy file"})
-
-
-def _problem(workshop: Workshop, editor: TextEditor) -> None:
-    problem = workshop.draft.problem
-    line = None if problem is None else problem.line
-    editor.mark_line(line, _WRONG)
-    if problem is None:
-        note("Nothing is declared yet." if workshop.unfinished else "The file is valid.")
-    else:
-        problem_card(problem)
-        if line is not None:
-            ui.button(f"Show line {line}", on_click=lambda: editor.reveal_line(line)).props("flat dense no-caps")
 
 
 @dataclass(frozen=True)
@@ -216,7 +207,7 @@ def _build(workshop: Workshop) -> None:
     with ui.header().classes("studio-header items-center"):
         menu = ui.button(icon="menu").props('flat round dense aria-label="Rooms"').classes("lt-md")
         TextElement(tag="span", text="Blowfish studio").classes("text-primary text-weight-bold gt-xs")
-        live(lambda: _name(workshop), workshop.changed, shows=lambda: _title(workshop)).classes("flex-1 min-w-0")
+        _name(workshop)
         header_buttons(workshop)
         panel = ui.button("The file", icon="description").props("outline dense no-caps")
     with ui.left_drawer(bordered=True).classes("p-3 bg-white").props("width=208 breakpoint=1023") as rooms:
@@ -230,26 +221,21 @@ def _build(workshop: Workshop) -> None:
         live(lambda: _strangers(workshop), workshop.changed, shows=lambda: workshop.unconfirmed)
         pages = ui.sub_pages({room.path: _filled(room, workshop, navigation) for room in ROOMS})
         pages.classes("w-full")
-    _rest_while_broken(workshop, pages)
+
+    def rest_while_broken() -> None:
+        """Grey the rooms, and let nothing in them be pressed, while the text is wrong."""
+        if workshop.broken:
+            pages.classes("studio-stale").props("inert")
+        else:
+            pages.classes(remove="studio-stale").props(remove="inert")
+
+    follow(pages, rest_while_broken, workshop.changed)
     pages.client.on_connect(workshop.begin)
     for link in navigation.values():
         # Where there is no room for both, the way through the rooms makes place for the room.
         link.on("click", rooms.hide, js_handler="() => { if (window.innerWidth <= 1023) emit() }")
     name_elements({".q-drawer--left": "The way through the rooms", ".q-drawer--right": "The file"})
     ui.skip_link("Skip to the room", target=main)
-
-
-def _rest_while_broken(workshop: Workshop, pages: ui.sub_pages) -> None:
-    """Grey the rooms, and let nothing in them be pressed, while the text is wrong."""
-
-    def refresh() -> None:
-        if workshop.broken:
-            pages.classes("studio-stale").props("inert")
-        else:
-            pages.classes(remove="studio-stale").props(remove="inert")
-
-    pages.client.on_delete(workshop.changed.subscribe(refresh))
-    refresh()
 
 
 def _filled(room: Room, workshop: Workshop, navigation: dict[str, Any]) -> Callable[[], None]:
@@ -259,18 +245,12 @@ def _filled(room: Room, workshop: Workshop, navigation: dict[str, Any]) -> Calla
         ui.page_title(f"{room.title} - Blowfish studio")
         with ui.column().classes("studio-room"):
             room.fill(workshop)
-            _onward(room)
+            if following := ROOMS[ROOMS.index(room) + 1 :]:
+                with ui.link(target=following[0].path).classes("studio-onward"):
+                    TextElement(tag="span", text=f"Next: {following[0].title}")
+                    ui.icon("arrow_forward").props("aria-hidden=true")
 
     return fill
-
-
-def _onward(room: Room) -> None:
-    """Lead to the next room."""
-    following = ROOMS[ROOMS.index(room) + 1 :]
-    if following:
-        with ui.link(target=following[0].path).classes("studio-onward"):
-            TextElement(tag="span", text=f"Next: {following[0].title}")
-            ui.icon("arrow_forward").props("aria-hidden=true")
 
 
 def _navigation() -> dict[str, Any]:
@@ -287,18 +267,20 @@ def _navigation() -> dict[str, Any]:
     return links
 
 
-def _title(workshop: Workshop) -> tuple[str, str]:
-    draft = workshop.draft
-    if draft.path is None:
-        return "A new file", "not saved" if draft.text else ""
-    return draft.path.name, "saved" if draft.saved else "not saved"
-
-
 def _name(workshop: Workshop) -> None:
-    name, state = _title(workshop)
-    with ui.row().classes("items-baseline gap-2 no-wrap min-w-0"):
-        ui.label(name).classes("studio-name")
-        ui.label(state).classes("studio-note")
+    def title() -> tuple[str, str]:
+        draft = workshop.draft
+        if draft.path is None:
+            return "A new file", "not saved" if draft.text else ""
+        return draft.path.name, "saved" if draft.saved else "not saved"
+
+    def build() -> None:
+        name, state = title()
+        with ui.row().classes("items-baseline gap-2 no-wrap min-w-0"):
+            ui.label(name).classes("studio-name")
+            note(state)
+
+    live(build, workshop.changed, shows=title).classes("flex-1 min-w-0")
 
 
 def _banner(workshop: Workshop) -> None:

@@ -119,7 +119,7 @@ Made = TypeVar("Made")
 Key = TypeVar("Key", bound=Hashable)
 
 
-def live(build: Callable[[], None], *signals: Signal, shows: Callable[[], Any] | None = None) -> ui.element:
+def live(build: Callable[[], object], *signals: Signal, shows: Callable[[], Any] | None = None) -> ui.element:
     """Build a part now, and again whenever one of the signals fires and what it ``shows`` has changed.
 
     ``shows`` returns plain values that can be compared; without it every signal counts. What a person is typing into
