@@ -10,6 +10,7 @@ from nicegui import ui
 
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.statements.facts import FactEffect, Outlook
+from blowfish_privacy.studio import secret_choice as choices
 from blowfish_privacy.studio.charts.plans import facts_chart
 from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.entries import MOST_LISTED
@@ -30,18 +31,6 @@ from blowfish_privacy.studio.parts import (
     problem_in,
     section,
     try_change,
-)
-from blowfish_privacy.studio.secret_choice import (
-    MOST_FIELDS,
-    cell_names,
-    count_fact,
-    option_of,
-    split_counts,
-    table_fact,
-    whole,
-    with_fact,
-    with_option,
-    without_fact,
 )
 from blowfish_privacy.studio.workshop import FactEffects, Workshop
 from blowfish_privacy.support.exact import about, show
@@ -105,8 +94,8 @@ class _FactForm:
 
     def _numbers(self) -> None:
         """Ask for the counts: a field for each of a few, one field for many."""
-        many, shown = self._domain.project(self._names).size, cell_names(self._domain, self._names)
-        if many <= MOST_FIELDS:
+        many, shown = self._domain.project(self._names).size, choices.cell_names(self._domain, self._names)
+        if many <= choices.MOST_FIELDS:
             with ui.element("div").classes("studio-boxes"):
                 self._counts = [ui.input(label).props("outlined dense inputmode=numeric") for label in shown]
             return
@@ -135,7 +124,7 @@ class _FactForm:
             fact = self._entered(kind)
         except BlowfishError as error:
             return Problem.of(error)
-        problem = self._workshop.change(with_fact(self._workshop.body, fact))
+        problem = self._workshop.change(choices.with_fact(self._workshop.body, fact))
         if problem is None:
             ui.notify("Added. What it does to your releases is being worked out.", type="positive")
             self._begin()
@@ -144,11 +133,11 @@ class _FactForm:
     def _entered(self, kind: str) -> dict[str, Any]:
         if kind == "count":
             given = {name: field.value for name, field in self._conditions.items()}
-            return count_fact(self._domain, given, str(self._equals.value or ""))
+            return choices.count_fact(self._domain, given, str(self._equals.value or ""))
         counts = [str(field.value or "") for field in self._counts]
         if self._pasted is not None:
-            counts = split_counts(str(self._pasted.value or ""))
-        return table_fact(self._domain, self._names, counts if self._stated else None)
+            counts = choices.split_counts(str(self._pasted.value or ""))
+        return choices.table_fact(self._domain, self._names, counts if self._stated else None)
 
 
 # What facts do to each release, as a table: the typical error without them and with them.
@@ -252,7 +241,7 @@ def _facts(workshop: Workshop, effects: FactEffects) -> None:
             _table(view.facts[number].effects, "it")
 
     def remove(number: int) -> None:
-        try_change(workshop, without_fact(workshop.body, number))
+        try_change(workshop, choices.without_fact(workshop.body, number))
 
     def fact(known: tuple[int, str]) -> None:
         number, words = known
@@ -294,11 +283,11 @@ def _presence(workshop: Workshop) -> bool:
 def _option(workshop: Workshop, name: str) -> Any:
     """Return what the last valid file says of the size, the rows of a person or the compensation."""
     body = workshop.good_body
-    return option_of(body, name) if body else None
+    return choices.option_of(body, name) if body else None
 
 
 def _take(workshop: Workshop, name: str, value: Any) -> bool:
-    return try_change(workshop, with_option(workshop.body, name, value))
+    return try_change(workshop, choices.with_option(workshop.body, name, value))
 
 
 def _radio(
@@ -339,11 +328,11 @@ def _typed(workshop: Workshop, field: ui.input, option: str, what: str) -> None:
     if not text:
         return
     try:
-        number = whole(text, what)
+        number = choices.whole(text, what)
     except SpecError as error:
         field.error = error.message
         return
     field.error = None
-    if number != option_of(workshop.body, option):
-        problem = workshop.change(with_option(workshop.body, option, number))
+    if number != choices.option_of(workshop.body, option):
+        problem = workshop.change(choices.with_option(workshop.body, option, number))
         field.error = None if problem is None else problem.message

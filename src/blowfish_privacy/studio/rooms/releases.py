@@ -16,34 +16,9 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.query import split
 from blowfish_privacy.statements.plan import budget_words
+from blowfish_privacy.studio import entries as forms
 from blowfish_privacy.studio.charts import plans as charts
 from blowfish_privacy.studio.draft import Problem
-from blowfish_privacy.studio.entries import (
-    BY_TITLE,
-    Amount,
-    Entry,
-    Kind,
-    amount_of,
-    asked_for,
-    available,
-    begun,
-    changed_kind,
-    condition_text,
-    groups_of,
-    kind_of,
-    names_of,
-    new_name,
-    numbers_text,
-    possible,
-    read_amount,
-    read_condition,
-    read_list,
-    read_tables,
-    rounded_to_stop,
-    tables_text,
-    with_amount,
-    with_key,
-)
 from blowfish_privacy.studio.parts import (
     AmountControl,
     capitalised,
@@ -80,13 +55,11 @@ class ReleaseForm:
         self._workshop, self._name = workshop, name
         self._renamed = renamed
         self._refused, self._problem = Signal(), None
-
-    def build(self) -> None:
-        """Build the form; parts are built anew only when what they are made of changes elsewhere."""
-        changed = self._workshop.changed
+        changed = workshop.changed
+        # Parts are built anew only when what they are made of changes elsewhere.
         with ui.column().classes("w-full gap-4"):
             live(self._question, changed, shows=lambda: (self._title, self._domain.names))
-            live(self._amount, changed, shows=lambda: (amount_of(self._entry)[0], self._by_group))
+            live(self._amount, changed, shows=lambda: (forms.amount_of(self._entry)[0], self._by_group))
             live(self._refusal, self._refused)
             with ui.element("div").classes("w-full"):
                 live(self._records, changed, shows=lambda: self._of_parts)
@@ -99,17 +72,17 @@ class ReleaseForm:
         return self._workshop.policy.domain
 
     @property
-    def _entry(self) -> Entry:
+    def _entry(self) -> forms.Entry:
         """The release as the file has it now."""
         entries = self._workshop.good_body.get("releases") or []
         return next((entry for entry in entries if entry["name"] == self._name), {"name": self._name})
 
     @property
     def _title(self) -> str | None:
-        kind = kind_of(self._entry)
+        kind = forms.kind_of(self._entry)
         return None if kind is None else kind.title
 
-    def _change(self, entry: Entry) -> bool:
+    def _change(self, entry: forms.Entry) -> bool:
         """Write the release into the file; say whether the file took it."""
         body = self._workshop.body
         entries = body.get("releases") or []
@@ -124,7 +97,7 @@ class ReleaseForm:
         return self._problem is None
 
     def _set(self, key: str, value: Any) -> bool:
-        return self._change(with_key(self._entry, key, value))
+        return self._change(forms.with_key(self._entry, key, value))
 
     def _refusal(self) -> None:
         if self._problem is not None:
@@ -133,24 +106,24 @@ class ReleaseForm:
     # What is asked: the kind of release, and attributes, tables, shares or numbers of clusters.
 
     def _question(self) -> None:
-        kind = kind_of(self._entry)
+        kind = forms.kind_of(self._entry)
         if kind is None:
             note("What this release asks for is more than a form can show: change it in the file.")
             return
 
         def ask(title: str) -> bool:
-            return self._change(changed_kind(self._entry, BY_TITLE[title], self._domain))
+            return self._change(forms.changed_kind(self._entry, forms.BY_TITLE[title], self._domain))
 
         with _grid("gap-4", "15rem"):
-            kinds = [each.title for each in dict.fromkeys([*available(self._domain), kind])]
+            kinds = [each.title for each in dict.fromkeys([*forms.available(self._domain), kind])]
             chosen = ui.select(kinds, label="What to publish", value=kind.title).props("outlined")
             on_chosen(chosen, lambda: self._title, ask)
             self._question_fields(kind)
         note(kind.says).classes("pt-2")
 
-    def _question_fields(self, kind: Kind) -> None:
+    def _question_fields(self, kind: forms.Kind) -> None:
         if kind.takes == "tables":
-            self._text(kind.keyword, "Tables, one in each line", tables_text, read_tables, lines=True)
+            self._text(kind.keyword, "Tables, one in each line", forms.tables_text, forms.read_tables, lines=True)
         elif kind.takes == "one":
             field = self._select(kind, "Attribute", lambda: self._asked(kind)[0])
             on_chosen(field, lambda: self._asked(kind)[0], lambda name: self._ask(kind, [name]))
@@ -162,14 +135,14 @@ class ReleaseForm:
             field = self._select(kind, "Attributes", lambda: self._asked(kind), multiple=True)
             field.props("use-chips").on_value_change(lambda event: event.value and self._ask(kind, event.value))
         if kind.keyword == "quantiles":
-            self._text("at", "Shares", numbers_text, read_list)
+            self._text("at", "Shares", forms.numbers_text, forms.read_list)
         if kind.keyword == "kmeans":
             self._whole_number("Clusters", lambda: self._entry.get("k", 4), partial(self._set, "k"))
         if kind.takes == "ways":
             self._whole_number("Attributes in each table", self._ways, self._set_ways)
 
-    def _select(self, kind: Kind, title: str, now: Callable[[], Any], **more: Any) -> ui.select:
-        options = [*dict.fromkeys([*possible(kind, self._domain), *self._asked(kind)])]
+    def _select(self, kind: forms.Kind, title: str, now: Callable[[], Any], **more: Any) -> ui.select:
+        options = [*dict.fromkeys([*forms.possible(kind, self._domain), *self._asked(kind)])]
         field = ui.select(options, label=title, value=now(), **more).props("outlined")
         shows(field, now, self._workshop.changed)
         return field
@@ -185,11 +158,11 @@ class ReleaseForm:
     def _set_ways(self, number: int) -> None:
         self._set("tables", {**self._entry["tables"], "ways": number})
 
-    def _asked(self, kind: Kind) -> list[str]:
-        found = names_of(self._entry, kind)
+    def _asked(self, kind: forms.Kind) -> list[str]:
+        found = forms.names_of(self._entry, kind)
         return found if kind.takes != "two" or len(found) == 2 else [*found, "", ""][:2]
 
-    def _replace(self, kind: Kind, number: int, name: str) -> None:
+    def _replace(self, kind: forms.Kind, number: int, name: str) -> None:
         """Put another attribute in one place; the one that was there takes the other place, if it is the same."""
         names = self._asked(kind)
         if name == names[1 - number]:
@@ -197,16 +170,16 @@ class ReleaseForm:
         names[number] = name
         self._ask(kind, names)
 
-    def _ask(self, kind: Kind, names: Sequence[str]) -> bool:
+    def _ask(self, kind: forms.Kind, names: Sequence[str]) -> bool:
         """Ask about other attributes; say whether the file took it."""
         if list(names) == self._asked(kind):
             return True
-        asked = asked_for(kind, names)
+        asked = forms.asked_for(kind, names)
         if kind.takes == "ways":
             asked = {"ways": min(self._ways(), len(names)), "of": list(names)}
-        entry = with_key(self._entry, kind.keyword, asked)
+        entry = forms.with_key(self._entry, kind.keyword, asked)
         # What is asked about is no group any more.
-        return self._change(with_key(entry, "by", [name for name in groups_of(entry) if name not in names]))
+        return self._change(forms.with_key(entry, "by", [name for name in forms.groups_of(entry) if name not in names]))
 
     def _text(
         self, key: str, title: str, write: Callable[[Any], str], read: Callable[[str], Any], *, lines: bool = False
@@ -233,18 +206,18 @@ class ReleaseForm:
 
     @property
     def _of_parts(self) -> bool:
-        return self._title is None or BY_TITLE[self._title].of_parts
+        return self._title is None or forms.BY_TITLE[self._title].of_parts
 
     def _records(self) -> None:
         if not self._of_parts:
             return
 
         def asked_about() -> list[str]:
-            kind = kind_of(self._entry)
-            return names_of(self._entry, kind) if kind is not None else []
+            kind = forms.kind_of(self._entry)
+            return forms.names_of(self._entry, kind) if kind is not None else []
 
         def now() -> list[str]:
-            return groups_of(self._entry)
+            return forms.groups_of(self._entry)
 
         def grouping() -> None:
             # What the release looks at is the same within each group.
@@ -281,11 +254,11 @@ class ReleaseForm:
         attribute = self._domain[name]
 
         def now() -> str:
-            return condition_text(self._where.get(name, ""), attribute)
+            return forms.condition_text(self._where.get(name, ""), attribute)
 
         def done() -> None:
             if str(field.value).strip():
-                self._set("where", {**self._where, name: read_condition(str(field.value), attribute)})
+                self._set("where", {**self._where, name: forms.read_condition(str(field.value), attribute)})
 
         def remove() -> None:
             self._set("where", {each: old for each, old in self._where.items() if each != name})
@@ -300,17 +273,17 @@ class ReleaseForm:
         """Begin a condition: on all values of an ordered attribute, on the first of another."""
         attribute = self._domain[name]
         first, last = attribute.show(0), attribute.show(attribute.size - 1)
-        value = read_condition(f"{first} to {last}" if attribute.ordered else first, attribute)
+        value = forms.read_condition(f"{first} to {last}" if attribute.ordered else first, attribute)
         self._set("where", {**self._where, name: value})
 
     # What it may spend.
 
     @property
     def _by_group(self) -> bool:
-        return isinstance(amount_of(self._entry)[1], dict)
+        return isinstance(forms.amount_of(self._entry)[1], dict)
 
     def _amount(self) -> None:
-        key, stated = amount_of(self._entry)
+        key, stated = forms.amount_of(self._entry)
         if self._by_group:
             note("Groups may spend different amounts here: change them in the file.")
             return
@@ -318,35 +291,35 @@ class ReleaseForm:
         pure = file is None or file.budget is None or file.budget.measure is EPSILON
         offered = {each: words for each, words in _WAYS.items() if each == key or each != "rho" or not pure}
 
-        def preview(amount: Amount) -> str:
+        def preview(amount: forms.Amount) -> str:
             outcome = self._workshop.outcome(self._name)
             return "" if outcome is None or outcome.said is None else outcome.said.preview(key, float(amount))
 
         with ui.column().classes("w-full gap-1"):
             ways = ui.radio(offered, value=key).props('inline dense aria-label="How the noise is chosen"')
             ways.on_value_change(lambda event: self._choose_way(event.value))
-            amount = read_amount(stated) or Decimal("0.1")
+            amount = forms.read_amount(stated) or Decimal("0.1")
             control = AmountControl(key, _TITLES[key], amount, partial(self._spend, key), preview)
 
         def keep_up() -> None:
-            now, changed = amount_of(self._entry)
-            read = None if isinstance(changed, dict) else read_amount(changed)
+            now, changed = forms.amount_of(self._entry)
+            read = None if isinstance(changed, dict) else forms.read_amount(changed)
             if now == key and read is not None:
                 control.show(read)
 
         follow(ways, keep_up, self._workshop.changed)
 
     def _choose_way(self, key: str) -> None:
-        if key == amount_of(self._entry)[0]:
+        if key == forms.amount_of(self._entry)[0]:
             return
         outcome, amount = self._workshop.outcome(self._name), Fraction(1, 10)
         if outcome is not None and outcome.plan is not None and outcome.plan.amount:
             plan = outcome.plan
             amount = Fraction(plan.expected_error().rmse) if key == "error" else plan.amount
-        self._spend(key, rounded_to_stop(amount, key))
+        self._spend(key, forms.rounded_to_stop(amount, key))
 
-    def _spend(self, key: str, amount: Amount) -> None:
-        self._change(with_amount(self._entry, key, amount))
+    def _spend(self, key: str, amount: forms.Amount) -> None:
+        self._change(forms.with_amount(self._entry, key, amount))
 
     # The name, the noise and the mechanism.
 
@@ -564,7 +537,7 @@ class _Releases:
         live(noted, workshop.planned, shows=notes)
 
     @property
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[forms.Entry]:
         return self._workshop.good_body.get("releases") or []
 
     @property
@@ -604,7 +577,7 @@ class _Releases:
                 greys(shown.classes(remove="w-full"), workshop.planned, lambda: workshop.stale)
             if opened:
                 with ui.column().classes("w-full gap-5"):
-                    ReleaseForm(workshop, name, renamed=self._renamed).build()
+                    ReleaseForm(workshop, name, renamed=self._renamed)
                     ui.separator()
                     ReleasePictures(workshop, name)
 
@@ -630,7 +603,7 @@ class _Releases:
     def _words(self, name: str) -> str:
         """Say in a few words what a release asks for."""
         entry = next((entry for entry in self._entries if entry["name"] == name), {"name": name})
-        file, kind = self._workshop.file, kind_of(entry)
+        file, kind = self._workshop.file, forms.kind_of(entry)
         release = next((each for each in file.releases if each.name == name), None) if file else None
         if release is None or file is None:
             return ""
@@ -645,7 +618,7 @@ class _Releases:
         workshop = self._workshop
 
         def kinds() -> None:
-            for kind in () if workshop.file is None else available(workshop.policy.domain):
+            for kind in () if workshop.file is None else forms.available(workshop.policy.domain):
                 item = ui.menu_item(on_click=partial(self._add, kind)).props("role=menuitem")
                 with item, ui.column().classes("gap-0 py-1"):
                     ui.label(kind.title).classes("text-weight-medium")
@@ -657,15 +630,15 @@ class _Releases:
             listed = live(kinds, workshop.changed, shows=lambda: workshop.file and workshop.policy.domain.names)
             listed.style("min-width: 20rem")
 
-    def _add(self, kind: Kind) -> None:
+    def _add(self, kind: forms.Kind) -> None:
         file, body = self._workshop.file, self._workshop.body
         if file is None:
             return
-        asked = begun(kind, file.policy.domain)
-        about_what = " ".join(dict.fromkeys(names_of(asked, kind)))
-        name = new_name(f"{about_what} {kind.title.lower()}"[:60].replace("@", " "), self._names)
+        asked = forms.begun(kind, file.policy.domain)
+        about_what = " ".join(dict.fromkeys(forms.names_of(asked, kind)))
+        name = forms.new_name(f"{about_what} {kind.title.lower()}"[:60].replace("@", " "), self._names)
         pure = file.budget is None or file.budget.measure is EPSILON
-        entry: Entry = {"name": name, **asked, **({"epsilon": _FIRST_EPSILON} if pure else {"rho": _FIRST_RHO})}
+        entry: forms.Entry = {"name": name, **asked, **({"epsilon": _FIRST_EPSILON} if pure else {"rho": _FIRST_RHO})}
         body["releases"] = [*(body.get("releases") or []), entry]
         before, self._open = self._open, name
         if not try_change(self._workshop, body):

@@ -24,6 +24,7 @@ from blowfish_privacy.statements.policy import (
     odds_between,
     reach,
 )
+from blowfish_privacy.studio import secret_choice as choices
 from blowfish_privacy.studio.charts.look import plain
 from blowfish_privacy.studio.charts.plans import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.entries import declared, position_of
@@ -42,25 +43,6 @@ from blowfish_privacy.studio.parts import (
     section,
     try_change,
     value_field,
-)
-from blowfish_privacy.studio.secret_choice import (
-    Kind,
-    Mode,
-    choice_of,
-    cuts_choice,
-    cuts_of,
-    first_choice,
-    groups_choice,
-    groups_of,
-    kind_of_choice,
-    kinds_for,
-    mode_of,
-    policy_with,
-    threshold_choice,
-    weakens,
-    width_choice,
-    with_choice,
-    with_mode,
 )
 from blowfish_privacy.studio.workshop import OWN, ChosenLoss, Signal, Workshop
 from blowfish_privacy.support.exact import is_positive, positive, show
@@ -113,7 +95,7 @@ def compare_records(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
 def groups_control(card: SecretCard) -> None:
     """Show the groups as boxes of categories, with an empty one for a new group."""
     note("Drag a category into another box, or press it to choose its group.")
-    live(lambda: _Boxes(card).build(), card.workshop.changed, shows=lambda: card.exists and groups_of(card.graph))
+    live(partial(_Boxes, card), card.workshop.changed, shows=lambda: card.exists and choices.groups_of(card.graph))
 
 
 class _Boxes:
@@ -122,13 +104,11 @@ class _Boxes:
     def __init__(self, card: SecretCard) -> None:
         self._card = card
         self._attribute = card.policy.domain[card.name]
-        self._groups = groups_of(card.graph)
+        self._groups = choices.groups_of(card.graph)
         self._numbers: dict[int, int] = {}
         """The group of each box, by the element's id."""
         self._positions: dict[int, int] = {}
         """The category of each chip, by the element's id."""
-
-    def build(self) -> None:
         with ui.element("div").classes("studio-boxes"):
             for group in range(max(self._groups) + 2):
                 members = [at for at, own in enumerate(self._groups) if own == group]
@@ -162,7 +142,7 @@ class _Boxes:
         if self._groups[at] == group:
             return
         moved = [*self._groups[:at], group, *self._groups[at + 1 :]]
-        self._card.change(groups_choice(self._attribute, moved))
+        self._card.change(choices.groups_choice(self._attribute, moved))
 
 
 # The details of a choice: how far, how wide, where to cut, which groups, which level.
@@ -174,13 +154,13 @@ def threshold_control(card: SecretCard) -> None:
     """Choose how far apart values may be and still be secret from each other: a handle on a ruler, and a number."""
     attribute = card.policy.domain[card.name]
     stops = _stops(attribute.gap(0, attribute.size - 1)) if attribute.gap(0, 1) == 1 else _gaps(attribute)
-    _ruler(card, "At most so far apart", stops, lambda choice: choice["threshold"], threshold_choice)
+    _ruler(card, "At most so far apart", stops, lambda choice: choice["threshold"], choices.threshold_choice)
 
 
 def width_control(card: SecretCard) -> None:
     """Choose how wide blocks are."""
     stops = _stops(Fraction(card.policy.domain[card.name].size))
-    _ruler(card, "Width of a block", stops, lambda choice: _only(choice["partition"]["widths"]), width_choice)
+    _ruler(card, "Width of a block", stops, lambda choice: _only(choice["partition"]["widths"]), choices.width_choice)
 
 
 def _only(stated: Any) -> Any:
@@ -255,19 +235,19 @@ def cuts_control(card: SecretCard) -> None:
             field.error = f"choose a value after {attribute.show(0)}, up to {attribute.show(attribute.size - 1)}"
             return
         field.error = None
-        if card.change(cuts_choice(attribute, [*(cuts_of(card.graph) or []), at])):
+        if card.change(choices.cuts_choice(attribute, [*(choices.cuts_of(card.graph) or []), at])):
             field.set_value("")
 
     with ui.row().classes("items-start gap-3 w-full no-wrap"):
         field = ui.input("Cut before").classes("flex-1").props("outlined dense")
         ui.button("Cut", icon="content_cut", on_click=cut).props("outline no-caps")
     field.on("keydown.enter", cut)
-    live(lambda: _blocks(card), card.workshop.changed, shows=lambda: card.exists and cuts_of(card.graph))
+    live(lambda: _blocks(card), card.workshop.changed, shows=lambda: card.exists and choices.cuts_of(card.graph))
 
 
 def _blocks(card: SecretCard) -> None:
     attribute = card.policy.domain[card.name]
-    cuts = (cuts_of(card.graph) or []) if card.exists else []
+    cuts = (choices.cuts_of(card.graph) or []) if card.exists else []
     starts = [0, *cuts]
     ends = [*(cut - 1 for cut in cuts), attribute.size - 1]
     with ui.column().classes("gap-1 w-full"):
@@ -276,7 +256,7 @@ def _blocks(card: SecretCard) -> None:
             with ui.row().classes("studio-block items-center w-full no-wrap"):
                 ui.label(said).classes("flex-1")
                 if first:
-                    joined = cuts_choice(attribute, [cut for cut in cuts if cut != first])
+                    joined = choices.cuts_choice(attribute, [cut for cut in cuts if cut != first])
                     join = ui.button(icon="vertical_align_top", on_click=partial(card.change, joined))
                     join.props("flat round dense").props["aria-label"] = f"Join {said} with the block before"
                     join.tooltip("Join with the block before")
@@ -301,7 +281,7 @@ def within_control(card: SecretCard) -> None:
     follow(field, in_step, card.workshop.changed)
 
 
-CONTROLS: dict[Kind, Callable[[SecretCard], None]] = {
+CONTROLS: dict[choices.Kind, Callable[[SecretCard], None]] = {
     "threshold": threshold_control,
     "width": width_control,
     "cuts": cuts_control,
@@ -450,7 +430,7 @@ class ValuePair:
         return odds_between(self._workshop.policy, one, other, self._loss.strength(frozenset({self._name})))
 
 
-KINDS: dict[Kind, str] = {
+KINDS: dict[choices.Kind, str] = {
     "full": "Every two values",
     "threshold": "Values close to each other",
     "width": "Values in one block, all equally wide",
@@ -504,27 +484,27 @@ class SecretCard:
     @property
     def choice(self) -> Any:
         """What the file says about the attribute."""
-        return choice_of(self.workshop.good_body, self.name)
+        return choices.choice_of(self.workshop.good_body, self.name)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> choices.Kind:
         """Which of the choices that is."""
-        return kind_of_choice(self.choice, self.policy.domain[self.name], self.graph)
+        return choices.kind_of_choice(self.choice, self.policy.domain[self.name], self.graph)
 
     def _chosen(self) -> Any:
         return self.exists and (self.kind, self._words_for("public"))
 
-    def _words_for(self, kind: Kind) -> str:
+    def _words_for(self, kind: choices.Kind) -> str:
         return _ONLY_PRESENCE if kind == "public" and self.policy.size == "unknown" else KINDS[kind]
 
     def change(self, choice: Any) -> bool:
         """Say something else about the attribute; return whether it could be."""
-        return try_change(self.workshop, with_choice(self.workshop.body, self.name, choice))
+        return try_change(self.workshop, choices.with_choice(self.workshop.body, self.name, choice))
 
     def preview(self, choice: Any) -> None:
         """Show in the picture what a choice would mean that is not made yet; the file stays as it is."""
         try:
-            self._pair.preview(policy_with(self.policy, self.name, choice))
+            self._pair.preview(choices.policy_with(self.policy, self.name, choice))
         except BlowfishError:
             # What is wrong with it is said when it is chosen.
             self.redraw()
@@ -558,7 +538,7 @@ class SecretCard:
         if not self.exists:
             return
         attribute, kind = self.policy.domain[self.name], self.kind
-        offered = {each: self._words_for(each) for each in kinds_for(attribute)}
+        offered = {each: self._words_for(each) for each in choices.kinds_for(attribute)}
         if kind not in offered:
             offered[kind] = self._words_for(kind)
         options = ui.radio(offered, value=kind).classes("studio-radio")
@@ -567,8 +547,8 @@ class SecretCard:
             with ui.column().classes("gap-3 w-full pt-2"):
                 CONTROLS[kind](self)
 
-        def take(after: Kind) -> bool:
-            return after == "other" or self.change(first_choice(after, attribute))
+        def take(after: choices.Kind) -> bool:
+            return after == "other" or self.change(choices.first_choice(after, attribute))
 
         on_chosen(options, lambda: kind, take)
 
@@ -582,14 +562,14 @@ class SecretCard:
 
 # The room.
 
-_MODES: dict[Mode, str] = {
+_MODES: dict[choices.Mode, str] = {
     "cards": "Attribute by attribute: I choose below what is secret about each",
     "attributes": "One attribute at a time: any two values of an attribute, while the others stay as they are",
     "full": "Every two records: differential privacy, the strongest, with the most noise",
     "presence": "Presence: whether a person is in the table at all (add-or-remove differential privacy)",
 }
 _BY_CARD = "A person's value of each attribute, as its card below says."
-_QUESTIONS: dict[Mode, str] = {
+_QUESTIONS: dict[choices.Mode, str] = {
     "cards": "Steps then add up over the attributes: two records that differ in several of them are "
     "protected less than two that differ in one. You choose below how far each attribute is protected.",
     "attributes": "Two records that differ in several attributes are then as many steps apart, and protected less.",
@@ -611,13 +591,13 @@ def secrets(workshop: Workshop) -> None:
     def outline() -> Any:
         """Return what decides which parts the room has."""
         body = workshop.good_body
-        return None if workshop.file is None else (mode_of(body), body["policy"]["domain"])
+        return None if workshop.file is None else (choices.mode_of(body), body["policy"]["domain"])
 
     def fill() -> None:
         if workshop.file is None:
             notice("Declare the attributes of your table first; then you can say what is secret about each.")
             return
-        mode = mode_of(workshop.good_body)
+        mode = choices.mode_of(workshop.good_body)
         with ui.element("div").classes("studio-stack"):
             _choose_mode(workshop, mode)
             live(lambda: _words(workshop), workshop.changed, shows=lambda: _said(workshop))
@@ -627,7 +607,7 @@ def secrets(workshop: Workshop) -> None:
     live(fill, workshop.changed, shows=outline)
 
 
-def _choose_mode(workshop: Workshop, mode: Mode) -> None:
+def _choose_mode(workshop: Workshop, mode: choices.Mode) -> None:
     single = len(workshop.good_body["policy"]["domain"]) == 1
     offered = {each: words for each, words in _MODES.items() if not single or each in ("cards", "presence")}
     if mode == "other":
@@ -637,16 +617,16 @@ def _choose_mode(workshop: Workshop, mode: Mode) -> None:
         section(title)
         choice = ui.radio(offered, value=mode).props(f'aria-label="{title}"').classes("studio-radio")
 
-    def take(after: Mode) -> bool:
-        if after != "other" and weakens(mode, after):
+    def take(after: choices.Mode) -> bool:
+        if after != "other" and choices.weakens(mode, after):
             _ask(workshop, after, lambda: choice.set_value(mode))
             return True
-        return after == "other" or try_change(workshop, with_mode(workshop.body, after))
+        return after == "other" or try_change(workshop, choices.with_mode(workshop.body, after))
 
     on_chosen(choice, lambda: mode, take)
 
 
-def _ask(workshop: Workshop, after: Mode, back: Any) -> None:
+def _ask(workshop: Workshop, after: choices.Mode, back: Any) -> None:
     named = 'persistent aria-label="This changes what you promise"'
     with ui.dialog().props(named) as dialog, ui.card().classes("studio-card w-[34rem]"):
         section("This changes what you promise")
@@ -659,7 +639,7 @@ def _ask(workshop: Workshop, after: Mode, back: Any) -> None:
 
         def change() -> None:
             dialog.close()
-            if not try_change(workshop, with_mode(workshop.body, after)):
+            if not try_change(workshop, choices.with_mode(workshop.body, after)):
                 back()
 
         with ui.row().classes("justify-end w-full"):
@@ -672,7 +652,7 @@ def _said(workshop: Workshop) -> Any:
     if workshop.file is None:
         return None
     policy = workshop.file.policy
-    mode, words = mode_of(workshop.good_body), policy.words()
+    mode, words = choices.mode_of(workshop.good_body), policy.words()
     # Each card says what is protected of its attribute; what holds for all of them is said once.
     alone = mode == "cards" and words.protected
     protected = (_BY_CARD, *words.added) if alone else words.sentences

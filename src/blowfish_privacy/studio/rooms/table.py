@@ -15,29 +15,7 @@ from blowfish_privacy.engines import Column
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.release.checks import PolicyCheck
 from blowfish_privacy.statements.data_check import HEADER, data_check_cells, data_check_words, fit_in_words
-from blowfish_privacy.studio.declaring import (
-    CLAMPED,
-    KINDS,
-    ROUNDS,
-    STEPS,
-    VALUES,
-    AttributeForm,
-    Folder,
-    Kind,
-    Row,
-    check_of,
-    check_place,
-    columns_of,
-    equal_edges,
-    first_form,
-    first_rows,
-    look_into,
-    place_of,
-    rows_of,
-    with_attribute,
-    with_other_data,
-    without_attribute,
-)
+from blowfish_privacy.studio import declaring
 from blowfish_privacy.studio.draft import Problem, from_folder
 from blowfish_privacy.studio.parts import (
     focus_on,
@@ -67,7 +45,6 @@ def declare(workshop: Workshop, name: str, column: Column | None) -> None:
     """Open the form for an attribute; without a name, it asks for one."""
     with ui.dialog().props('aria-label="Declare an attribute"') as dialog:
         form = _Form(workshop, name, column, dialog)
-        form.build()
     dialog.on("hide", form.leave)
     dialog.open()
 
@@ -79,19 +56,17 @@ class _Form:
         self._workshop, self._name, self._dialog = workshop, name, dialog
         written = workshop.body.get("policy", {}).get("domain", {}).get(name)
         self._known = written is not None
-        form = first_form(column) if written is None else AttributeForm.of(written)
+        form = declaring.first_form(column) if written is None else declaring.AttributeForm.of(written)
         self._foreign = form is None
         self._declared = ""
-        self._fields: dict[str, Any] = asdict(form or AttributeForm())
-
-    def build(self) -> None:
+        self._fields: dict[str, Any] = asdict(form or declaring.AttributeForm())
         with ui.card().classes("studio-card studio-dialog"):
             section(f"Declare {self._name}" if self._name else "Declare an attribute")
             if self._foreign:
                 notice("The file declares it in a way that this form does not know; saving replaces that.")
             if not self._name:
                 self._text("name", "Name of the column").props("autofocus")
-            self._kind = ui.select(dict(KINDS), label="It holds", value=self._fields["kind"])
+            self._kind = ui.select(dict(declaring.KINDS), label="It holds", value=self._fields["kind"])
             self._kind.classes("w-full").props("outlined dense" + (" autofocus" if self._name else ""))
             self._kind.on_value_change(self._turn)
             self._details = ui.column().classes("w-full gap-3")
@@ -113,12 +88,12 @@ class _Form:
         self._details.clear()
         with self._details:
             self._fields_of(self._kind.value)
-            if self._kind.value in CLAMPED:
+            if self._kind.value in declaring.CLAMPED:
                 clamp = ui.checkbox("Values outside count as the nearest one", value=self._fields["clamp"])
                 clamp.on_value_change(lambda: self._take("clamp", clamp.value))
             self._text("missing", "Missing values count as").props('hint="If empty, they are an error."')
 
-    def _fields_of(self, kind: Kind) -> None:
+    def _fields_of(self, kind: declaring.Kind) -> None:
         if kind in ("integer", "decimal", "date"):
             with ui.element("div").classes("studio-halves"):
                 self._text("low", "First date" if kind == "date" else "Smallest value")
@@ -128,15 +103,15 @@ class _Form:
         elif kind == "decimal":
             self._text("step", "Step from each value to the next")
             note("Such as 0, 100 and 0.25. " + _NOT_FROM_DATA)
-            self._choice("round", "Numbers between the steps", ROUNDS)
+            self._choice("round", "Numbers between the steps", declaring.ROUNDS)
         elif kind == "date":
-            self._choice("step", "Counted by", STEPS)
+            self._choice("step", "Counted by", declaring.STEPS)
             note("Dates are written with the year first: 2020-01-31. " + _NOT_FROM_DATA)
         elif kind == "binned":
             self._bins()
         elif kind == "categorical":
             self._shown(ui.textarea, "categories", "Categories, in lines or with commas").props("rows=6")
-            self._choice("values", "They are", VALUES)
+            self._choice("values", "They are", declaring.VALUES)
             note("List every category that may occur, not only those in the table: the list is published.")
         else:
             self._shown(ui.textarea, "levels", "Lines of names, from the top level down").props("rows=6")
@@ -147,7 +122,7 @@ class _Form:
     def _bins(self) -> None:
         def fill() -> None:
             try:
-                edges.set_value(equal_edges(*(str(each.value or "") for each in asked)))
+                edges.set_value(declaring.equal_edges(*(str(each.value or "") for each in asked)))
                 self._problem.clear()
             except BlowfishError as error:
                 problem_in(self._problem, error)
@@ -178,7 +153,7 @@ class _Form:
         fields = dict(self._fields)
         name = self._name or str(fields.pop("name", "")).strip()
         try:
-            body = with_attribute(self._workshop.body, name, AttributeForm(**fields).declaration())
+            body = declaring.with_attribute(self._workshop.body, name, declaring.AttributeForm(**fields).declaration())
         except BlowfishError as error:
             problem_in(self._problem, error)
             return
@@ -217,7 +192,7 @@ def data_check(workshop: Workshop) -> None:
             ui.spinner()
             note("Reading the table")
         button.disable()
-        found = await run.io_bound(check_of, data, file.policy)
+        found = await run.io_bound(declaring.check_of, data, file.policy)
         if place.is_deleted:
             return
         refresh()
@@ -269,12 +244,12 @@ def table_source(workshop: Workshop, dialogs: ui.element) -> None:
 
     def browse() -> None:
         with dialogs, ui.dialog().props('aria-label="Choose a table"') as dialog:
-            _Browser(workshop, dialog).build()
+            _Browser(workshop, dialog)
         dialog.on("hide", dialog.delete)
         dialog.open()
 
     def said() -> None:
-        if place := place_of(named() or None, workshop.draft.folder):
+        if place := declaring.place_of(named() or None, workshop.draft.folder):
             note(f"In {place}").classes("studio-break")
         elif not named():
             note("A file of CSV, Parquet or DuckDB, or an address such as postgresql://host/database?table=people.")
@@ -294,12 +269,12 @@ def table_source(workshop: Workshop, dialogs: ui.element) -> None:
 def _use(workshop: Workshop, data: str) -> bool:
     """Name a table in the file; a relative path starts from the file's folder, or from where the studio was started."""
     try:
-        check_place(data)
+        declaring.check_place(data)
     except BlowfishError as error:
         say_problem(error)
         return False
     folder = workshop.draft.folder
-    body, remark = with_other_data(workshop.body, from_folder(data, folder), folder)
+    body, remark = declaring.with_other_data(workshop.body, from_folder(data, folder), folder)
     taken = try_change(workshop, body)
     if taken and remark:
         ui.notify(remark, type="info", multi_line=True, timeout=15_000, close_button="Close")
@@ -311,9 +286,7 @@ class _Browser:
 
     def __init__(self, workshop: Workshop, dialog: ui.dialog) -> None:
         self._workshop, self._dialog = workshop, dialog
-        self._folder: Folder | None = None
-
-    def build(self) -> None:
+        self._folder: declaring.Folder | None = None
         with ui.card().classes("studio-card studio-browser"):
             section("Choose a table")
             self._path = ui.input("Folder").classes("w-full").props("outlined dense")
@@ -329,7 +302,7 @@ class _Browser:
         self._list.clear()
         with self._list:
             try:
-                self._folder = look_into(folder)
+                self._folder = declaring.look_into(folder)
             except BlowfishError as error:
                 problem_card(error)
                 return
@@ -382,7 +355,7 @@ class _Columns:
     def __init__(self, workshop: Workshop, dialogs: ui.element) -> None:
         self._workshop, self._dialogs = workshop, dialogs
         self._found: list[Column] | Problem | None = None
-        self._known: tuple[Any, Any, dict[str, Row]] | None = None
+        self._known: tuple[Any, Any, dict[str, declaring.Row]] | None = None
         self._last: str | None = None
         self._looking = False
         self._looked = Signal()
@@ -417,23 +390,23 @@ class _Columns:
         if data is not None:
 
             async def look() -> None:
-                found = await run.io_bound(columns_of, data)
+                found = await run.io_bound(declaring.columns_of, data)
                 if data == self._last:
                     self._found, self._looking = found, False
                     self._looked.fire()
 
             ui.timer(0, look, once=True)
 
-    def _rows(self) -> dict[str, Row]:
+    def _rows(self) -> dict[str, declaring.Row]:
         file = self._workshop.file
         if self._known is None or self._known[0] is not self._found or self._known[1] is not file:
             attributes = {} if file is None else {name: file.policy.domain[name] for name in file.policy.domain}
-            rows = rows_of(self._found if isinstance(self._found, list) else None, attributes)
+            rows = declaring.rows_of(self._found if isinstance(self._found, list) else None, attributes)
             self._known = self._found, file, {row.name: row for row in rows}
         return self._known[2]
 
-    def _shown(self) -> list[Row]:
-        return first_rows([*self._rows().values()], _MOST_SHOWN, str(self._wanted.value or ""))
+    def _shown(self) -> list[declaring.Row]:
+        return declaring.first_rows([*self._rows().values()], _MOST_SHOWN, str(self._wanted.value or ""))
 
     def _counted(self) -> Any:
         rows = self._rows()
@@ -462,8 +435,8 @@ class _Columns:
         if rows and not declared:
             note("Columns that are not declared are left out: nothing is ever published about them.")
 
-    def _named(self, name: str) -> Row:
-        return self._rows().get(name, Row(name, "", ""))
+    def _named(self, name: str) -> declaring.Row:
+        return self._rows().get(name, declaring.Row(name, "", ""))
 
     def _row(self, name: str) -> None:
         def holds() -> None:
@@ -508,7 +481,7 @@ class _Columns:
 
     def _remove(self, name: str) -> None:
         try:
-            body = without_attribute(self._workshop.body, name, self._workshop.draft.folder)
+            body = declaring.without_attribute(self._workshop.body, name, self._workshop.draft.folder)
         except BlowfishError as error:
             say_problem(error)
         else:
