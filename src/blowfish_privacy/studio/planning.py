@@ -317,9 +317,7 @@ class Planning:
     state: LedgerState
     """The ledger that the file names."""
     quote: Quote | None
-    """What the releases that are due cost together and leave; None without a ledger and without a budget."""
-    quote_problem: BlowfishError | None
-    """Why the ledger cannot say what they cost: it may belong to a policy that does not add up with this one."""
+    """What the releases that are due cost together and leave; None where the ledger or the budget cannot say."""
     notes: tuple[str, ...] = ()
     """What was asked of the data, or could not be, in sentences."""
 
@@ -332,11 +330,9 @@ class Planning:
         data = partial(cache.answers.of, file.data, folder)
         ask = CautiousNumbers(file.policy, data, lambda said: notes.update({said: None}))
         outcomes = tuple(_with_entry(_planned(each, file, ask, state.measure, cache), state) for each in file.releases)
-        found = cls(file, outcomes, state, None, None, tuple(notes))
+        found = cls(file, outcomes, state, None, tuple(notes))
         quote = found.quoted([outcome.name for outcome in outcomes])
-        if isinstance(quote, BlowfishError):
-            return replace(found, quote_problem=quote)
-        return replace(found, quote=quote)
+        return replace(found, quote=quote) if isinstance(quote, Quote) else found
 
     def outcome(self, name: str) -> Outcome | None:
         """Return what became of the release with this name."""
@@ -348,7 +344,10 @@ class Planning:
         return [outcome.plan for outcome in self.outcomes if outcome.plan is not None]
 
     def quoted(self, names: Collection[str]) -> Quote | BlowfishError | None:
-        """Say what some of the releases would cost together, or why that cannot be said. Nothing is spent."""
+        """Say what some of the releases would cost together. Nothing is spent.
+
+        An error says why a ledger cannot tell: it may belong to a policy that does not add up with this one.
+        """
         losses = [
             outcome.plan.certificate.loss
             for outcome in self.outcomes

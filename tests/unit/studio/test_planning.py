@@ -108,7 +108,7 @@ def test_nothing_is_promised_beside_a_ledger_that_cannot_be_read(folder):
     assert planning.state.problem is not None
     assert len(planning.plans) == 2
     assert planning.quote is None
-    assert planning.quote_problem is not None
+    assert isinstance(planning.quoted([outcome.name for outcome in planning.outcomes]), BlowfishError)
     for said in (planning.quoted(["ages"]), planning.quoted([]), planning.shares(["ages"])):
         assert isinstance(said, BlowfishError)
         assert "nobody can say what is spent" in said.message

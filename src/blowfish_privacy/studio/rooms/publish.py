@@ -180,13 +180,9 @@ def _entries(told: LedgerHistory | Problem, shelf: Shelf) -> None:
     elif not told.rows:
         note("Nothing was charged yet.")
     else:
-        rows = told.rows[:_MOST_ROWS]
+        rows, header = told.rows[:_MOST_ROWS], ["entry", "time (UTC)", "release", "charged", "on"]
         with ui.column().classes("studio-card"):
-            plain_table(
-                ["entry", "time (UTC)", "release", "charged", "on"],
-                [_cells(row) for row in rows],
-                actions=lambda number: _show_button(told, rows[number], shelf),
-            )
+            plain_table(header, [*map(_cells, rows)], actions=lambda number: _show_button(told, rows[number], shelf))
             if len(told.rows) > len(rows):
                 note(f"The last {len(rows)} of {len(told.rows):,} entries; blowfish ledger show lists all.")
         note("What all releases lost together, what that means, and what is not protected, for publication:")

@@ -103,7 +103,7 @@ class _Boxes:
 
     def __init__(self, card: SecretCard) -> None:
         self._card = card
-        self._attribute = card.policy.domain[card.name]
+        self._attribute = card.attribute
         self._groups = choices.groups_of(card.graph)
         self._numbers: dict[int, int] = {}
         """The group of each box, by the element's id."""
@@ -152,14 +152,14 @@ _MOST_SHOWN = 30
 
 def threshold_control(card: SecretCard) -> None:
     """Choose how far apart values may be and still be secret from each other: a handle on a ruler, and a number."""
-    attribute = card.policy.domain[card.name]
+    attribute = card.attribute
     stops = _stops(attribute.gap(0, attribute.size - 1)) if attribute.gap(0, 1) == 1 else _gaps(attribute)
     _ruler(card, "At most so far apart", stops, lambda choice: choice["threshold"], choices.threshold_choice)
 
 
 def width_control(card: SecretCard) -> None:
     """Choose how wide blocks are."""
-    stops = _stops(Fraction(card.policy.domain[card.name].size))
+    stops = _stops(Fraction(card.attribute.size))
     _ruler(card, "Width of a block", stops, lambda choice: _only(choice["partition"]["widths"]), choices.width_choice)
 
 
@@ -227,7 +227,7 @@ def _ruler(
 
 def cuts_control(card: SecretCard) -> None:
     """Cut an ordered attribute into blocks: add a cut, or join a block with the one before."""
-    attribute = card.policy.domain[card.name]
+    attribute = card.attribute
 
     def cut() -> None:
         at = position_of(attribute, str(field.value or ""))
@@ -246,7 +246,7 @@ def cuts_control(card: SecretCard) -> None:
 
 
 def _blocks(card: SecretCard) -> None:
-    attribute = card.policy.domain[card.name]
+    attribute = card.attribute
     cuts = (choices.cuts_of(card.graph) or []) if card.exists else []
     starts = [0, *cuts]
     ends = [*(cut - 1 for cut in cuts), attribute.size - 1]
@@ -266,7 +266,7 @@ def _blocks(card: SecretCard) -> None:
 
 def within_control(card: SecretCard) -> None:
     """Choose the level of the hierarchy below whose names values are secret from each other."""
-    attribute = card.policy.domain[card.name]
+    attribute = card.attribute
     if not isinstance(attribute, Hierarchy):
         return
     levels = {name: f"{name} ({many:,})" for name, many in [*attribute.level_sizes.items()][:-1]}
@@ -323,13 +323,14 @@ def _nearest(stops: Sequence[Fraction], number: Fraction) -> int:
 class ValuePair:
     """Two values of one attribute that somebody looks at; every tab has its own."""
 
-    def __init__(self, workshop: Workshop, name: str, loss: ChosenLoss, lost: Signal) -> None:
-        self._workshop, self._name, self._loss, self._lost = workshop, name, loss, lost
+    def __init__(self, card: SecretCard, loss: ChosenLoss, lost: Signal) -> None:
+        self._card, self._loss, self._lost = card, loss, lost
+        self._workshop, self._name = card.workshop, card.name
         self._moved = Signal()
         self._next_is_first = True
         self._drawn: ui.echart | None = None
-        size = self._attribute.size
-        self._first = size // 3 if self._attribute.ordered else 0
+        size = self._card.attribute.size
+        self._first = size // 3 if self._card.attribute.ordered else 0
         self._second = min(size - 1, self._first + max(1, size // 10))
 
     def build(self) -> None:
@@ -342,31 +343,27 @@ class ValuePair:
             return self._second if self._exists else None
 
         def wrong(text: Any) -> str | None:
-            return None if position_of(self._attribute, str(text or "")) is not None else "no declared value"
+            return None if position_of(self._card.attribute, str(text or "")) is not None else "no declared value"
 
         self._chart()
         with ui.row().classes("items-start gap-3 w-full"):
-            value_field(self._attribute, "One value", first, self._choose_first, self._moved, wrong=wrong)
-            value_field(self._attribute, "Another", second, self._choose_second, self._moved, wrong=wrong)
+            value_field(self._card.attribute, "One value", first, self._choose_first, self._moved, wrong=wrong)
+            value_field(self._card.attribute, "Another", second, self._choose_second, self._moved, wrong=wrong)
         live_odds(self._odds, self._workshop.changed, self._moved, self._workshop.planned, self._lost)
 
     @property
-    def _attribute(self) -> Attribute:
-        return self._workshop.policy.domain[self._name]
-
-    @property
     def _exists(self) -> bool:
-        return _has_card(self._workshop, self._name) and max(self._first, self._second) < self._attribute.size
+        return self._card.exists and max(self._first, self._second) < self._card.attribute.size
 
     def _chart(self) -> None:
-        ordered = self._attribute.ordered
-        height = 260 if ordered else graph_height(self._attribute.size)
+        ordered = self._card.attribute.ordered
+        height = 260 if ordered else graph_height(self._card.attribute.size)
         drawn = self._drawn = chart(self._options(self._workshop.policy), height)
         drawn.on_point_click(self._clicked)
 
         def left_out() -> str:
             """Say how much of a large attribute the picture shows."""
-            if not self._exists or self._attribute.ordered or self._attribute.size <= MOST_VALUES:
+            if not self._exists or self._card.attribute.ordered or self._card.attribute.size <= MOST_VALUES:
                 return ""
             return f"Shown: {self._graph.sentence}"
 
@@ -388,11 +385,11 @@ class ValuePair:
 
     def preview(self, policy: Policy) -> None:
         """Draw an ordered attribute as it would be under another policy."""
-        if self._drawn is not None and not self._drawn.is_deleted and self._attribute.ordered:
+        if self._drawn is not None and not self._drawn.is_deleted and self._card.attribute.ordered:
             redraw(self._drawn, self._options(policy))
 
     def _options(self, policy: Policy) -> dict[str, Any]:
-        if self._attribute.ordered:
+        if self._card.attribute.ordered:
             return steps_chart(reach(policy, self._name, self._first), self._name, self._second)
         return graph_chart(self._graph, self._first, self._second)
 
@@ -411,7 +408,7 @@ class ValuePair:
                 (self._choose_first if self._next_is_first else self._choose_second)(int(event.data["id"]))
                 self._next_is_first = not self._next_is_first
             return
-        at = position_of(self._attribute, plain(str(event.name)))
+        at = position_of(self._card.attribute, plain(str(event.name)))
         if at is not None:
             self._choose_second(at)
 
@@ -426,7 +423,7 @@ class ValuePair:
     def _odds(self) -> Any:
         if not self._exists:
             return None
-        one, other = ({self._name: self._attribute.value(at)} for at in (self._first, self._second))
+        one, other = ({self._name: self._card.attribute.value(at)} for at in (self._first, self._second))
         return odds_between(self._workshop.policy, one, other, self._loss.strength(frozenset({self._name})))
 
 
@@ -455,21 +452,22 @@ def secret_cards(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
         once_open(expansion, card.build)
 
 
-def _has_card(workshop: Workshop, name: str) -> bool:
-    return workshop.file is not None and name in workshop.policy.domain and workshop.policy.graph.homogeneous
-
-
 class SecretCard:
     """What is secret about one attribute."""
 
     def __init__(self, workshop: Workshop, name: str, loss: ChosenLoss, lost: Signal) -> None:
         self.workshop, self.name = workshop, name
-        self._pair = ValuePair(workshop, name, loss, lost)
+        self._pair = ValuePair(self, loss, lost)
 
     @property
     def policy(self) -> Policy:
         """The policy of the last valid file."""
         return self.workshop.policy
+
+    @property
+    def attribute(self) -> Attribute:
+        """The attribute as it is declared."""
+        return self.policy.domain[self.name]
 
     @property
     def graph(self) -> SecretGraph:
@@ -479,7 +477,8 @@ class SecretCard:
     @property
     def exists(self) -> bool:
         """Whether the policy still has the attribute, and cards."""
-        return _has_card(self.workshop, self.name)
+        known = self.workshop.file is not None and self.name in self.policy.domain
+        return known and self.policy.graph.homogeneous
 
     @property
     def choice(self) -> Any:
@@ -489,7 +488,7 @@ class SecretCard:
     @property
     def kind(self) -> choices.Kind:
         """Which of the choices that is."""
-        return choices.kind_of_choice(self.choice, self.policy.domain[self.name], self.graph)
+        return choices.kind_of_choice(self.choice, self.attribute, self.graph)
 
     def _chosen(self) -> Any:
         return self.exists and (self.kind, self._words_for("public"))
@@ -517,7 +516,7 @@ class SecretCard:
         """Head the card: the attribute, its values, and what is secret, in a word."""
         with ui.row().classes("items-baseline gap-3 w-full"):
             TextElement(tag="h2", text=self.name).classes("studio-section").style("margin: 0")
-            note(declared(self.policy.domain[self.name]))
+            note(declared(self.attribute))
 
         def summary() -> None:
             if self.exists:
@@ -537,7 +536,7 @@ class SecretCard:
     def _choices(self) -> None:
         if not self.exists:
             return
-        attribute, kind = self.policy.domain[self.name], self.kind
+        attribute, kind = self.attribute, self.kind
         offered = {each: self._words_for(each) for each in choices.kinds_for(attribute)}
         if kind not in offered:
             offered[kind] = self._words_for(kind)
