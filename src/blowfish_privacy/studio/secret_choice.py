@@ -19,6 +19,7 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.release.spec import policy_from_section, policy_to_section
+from blowfish_privacy.results.pictures.figure import round_steps
 from blowfish_privacy.support.exact import exact, show
 
 Body: TypeAlias = dict[str, Any]
@@ -192,11 +193,8 @@ def written(number: Fraction) -> Any:
 
 
 def _round(number: Fraction) -> Fraction:
-    """Round up to 1, 2 or 5 times a power of ten, so that a form begins with a number that people like."""
-    power = Fraction(1)
-    while power * 10 <= number:
-        power *= 10
-    return next((times * power for times in (1, 2, 5) if times * power >= number), 10 * power)
+    """Round up, so that a form begins with a number that people like."""
+    return Fraction(next(step for step in round_steps() if step >= number))
 
 
 # Known facts, the number of records and the rows of a person, as a form enters them into a file's plain values.
@@ -209,8 +207,7 @@ _DEFAULTS = {"size": "known", "rows_per_person": 1, "compensation": "anywhere"}
 def with_fact(body: Body, fact: Mapping[str, Any]) -> Body:
     """Add a fact at the end."""
     changed = deepcopy(body)
-    policy = changed["policy"]
-    policy["known"] = [*(policy.get("known") or []), dict(fact)]
+    changed["policy"]["known"] = [*(body["policy"].get("known") or []), dict(fact)]
     return changed
 
 

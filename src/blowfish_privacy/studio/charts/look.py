@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -190,8 +189,7 @@ def _round_step(labels: Sequence[str]) -> int:
         return 1
     if int(labels[-1]) - int(labels[0]) != len(labels) - 1:
         return 1
-    steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
-    return next(step for step in steps if len(labels) <= _MOST_LABELS * step)
+    return next(step for step in figure.round_steps() if len(labels) <= _MOST_LABELS * step)
 
 
 def _axis(kind: str, name: str, **more: Any) -> Option:
