@@ -69,18 +69,17 @@ class Remembered(TableAggregates):
 _MOST_ANSWERS = 5_000
 
 
-def outputs(mechanism: Mechanism, table: Remembered, many: int) -> list[npt.NDArray[Any]]:
+def outputs(
+    mechanism: Mechanism, table: Remembered, many: int, source: BitSource | None = None
+) -> list[npt.NDArray[Any]]:
     """Run a mechanism many times on one table."""
-    return _run(mechanism, table, many, SystemSource())
+    source = SystemSource() if source is None else source
+    return [np.asarray(mechanism.draw(table, source)).reshape(-1) for _ in range(many)]
 
 
 def exact_rows(mechanism: Mechanism, table: Remembered) -> npt.NDArray[Any]:
     """Return what a mechanism shows of a table when all its draws of noise are 0; an attacker who knows it can tell."""
-    return _run(mechanism, table, 1, _Silence())[0]
-
-
-def _run(mechanism: Mechanism, table: Remembered, many: int, source: BitSource) -> list[npt.NDArray[Any]]:
-    return [np.asarray(mechanism.draw(table, source)).reshape(-1) for _ in range(many)]
+    return outputs(mechanism, table, 1, _Silence())[0]
 
 
 class _Silence:

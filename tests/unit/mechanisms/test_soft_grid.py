@@ -81,7 +81,7 @@ def test_no_secret_pair_leaves_a_stretch(policy):
 
 
 def exact_rows(mechanism, counts, patch):
-    patch.setattr("blowfish_privacy.mechanisms.clusters.synopsis.discrete_laplace", silent)
+    patch.setattr("blowfish_privacy.mechanisms.row_noise.discrete_laplace", silent)
     return mechanism.draw(TableAggregates(mechanism.form.domain, counts), SystemSource())
 
 
@@ -179,7 +179,7 @@ def test_the_meshs_exact_rows_change_no_more_than_certified(theta):
         look = exact_rows(made, counts, patch)[: made.rows]
         mesh, level = made.choose(look, 2000)
         assert mesh.levels.max() > 1
-        lattice = made._lattices[level.depth]
+        lattice = level.lattice
         unit = np.zeros((16, 16), dtype=np.int64)
         worst = Fraction(0)
         for x, y in combinations(list(domain.cells())[:: 1 if theta == 1 else 3], 2):

@@ -13,8 +13,19 @@ from scipy.stats import binom
 
 import blowfish_privacy.mechanisms
 from blowfish_lab.audit import black_box
-from blowfish_lab.audit.attacker import clopper_pearson, follower, lower_bound
-from blowfish_lab.audit.black_box import FALSE_ALARMS, TELLING, Finding, audit, listed_tests, run_test, showing, verdict
+from blowfish_lab.audit.black_box import (
+    FALSE_ALARMS,
+    TELLING,
+    Finding,
+    audit,
+    clopper_pearson,
+    follower,
+    listed_tests,
+    lower_bound,
+    run_test,
+    showing,
+    verdict,
+)
 from blowfish_lab.audit.cases import exact_rows, make_case
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic.costs import GAUSSIAN, LAPLACE

@@ -98,8 +98,16 @@ def meet_totals(points: Points, domain: Domain, constraints: Constraints) -> Poi
     cells = np.ravel_multi_index(columns, domain.shape)
     for each in constraints.totals:
         empty = np.flatnonzero((np.bincount(each.labels[cells], minlength=len(each.counts)) == 0) & (each.counts > 0))
-        middles = [np.flatnonzero(each.labels == part) for part in empty.tolist()]
-        points, cells = _with_cells(points, domain, cells, np.array([m[len(m) // 2] for m in middles], dtype=np.int64))
+        members = [np.flatnonzero(each.labels == part) for part in empty.tolist()]
+        middles = np.array([part[len(part) // 2] for part in members], dtype=np.int64)
+        along = np.stack(np.unravel_index(middles, domain.shape), axis=1).astype(np.float64)
+        low, high = to_values(domain, along), to_values(domain, along + 1)
+        cells = np.concatenate([cells, middles])
+        points = Points(
+            np.concatenate([points.places, (low + high) / 2]),
+            np.concatenate([points.weights, np.zeros(len(middles))]),
+            np.concatenate([points.widths, high - low]),
+        )
     held = Constraints(tuple(Totals(each.labels[cells], each.counts) for each in constraints.totals))
     return Points(points.places, held.scaled(points.weights), points.widths)
 
@@ -115,17 +123,6 @@ def _positions(attribute: Attribute, places: Floats) -> Integers:
     return np.clip(found, 0, attribute.size - 1)
 
 
-def _with_cells(points: Points, domain: Domain, cells: Integers, added: Integers) -> tuple[Points, Integers]:
-    """Add a point without weight in the middle of each of some cells."""
-    if not len(added):
-        return points, cells
-    along = np.stack(np.unravel_index(added, domain.shape), axis=1).astype(np.float64)
-    low, high = to_values(domain, along), to_values(domain, along + 1)
-    places = np.concatenate([points.places, (low + high) / 2])
-    weights = np.concatenate([points.weights, np.zeros(len(added))])
-    return Points(places, weights, np.concatenate([points.widths, high - low])), np.concatenate([cells, added])
-
-
 # The typical quality of clusters: simulated on public synthetic points, since it depends on where records lie.
 
 _MOST_POINTS = 10_000
@@ -133,23 +130,19 @@ _TRIAL_RESTARTS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class _Repeated:
+class _Repeated(RecordAggregates):
     """Public points, each of which stands for several records at the same place."""
 
-    points: RecordAggregates
     times: int
 
-    def counts(self, sets: AttributeSets | None = None) -> list[Integers]:
-        return [self.times * table for table in self.points.counts(sets)]
-
     def tables(self, sets: AttributeSets) -> Iterator[Integers]:
-        return (self.times * table for table in self.points.tables(sets))
+        return (self.times * table for table in super().tables(sets))
 
     def lattice_sums(self, lattice: Lattice) -> Integers:
-        return self.times * self.points.lattice_sums(lattice)
+        return self.times * super().lattice_sums(lattice)
 
     def assignments(self, assignment: Assignment) -> Integers:
-        return self.times * self.points.assignments(assignment)
+        return self.times * super().assignments(assignment)
 
 
 def typical_ratios(mechanism: Synopsis, k: int, records: int) -> dict[str, float]:
@@ -171,7 +164,7 @@ def _shapes(many: int, dimensions: int, k: int) -> dict[str, Floats]:
 
 def _ratio(mechanism: Synopsis, places: Floats, k: int, times: int) -> float:
     domain, positions = mechanism.form.domain, places.astype(np.int64)
-    aggregates = _Repeated(RecordAggregates(domain, tuple(positions.T)), times)
+    aggregates = _Repeated(domain, tuple(positions.T), times)
     noisy = mechanism.draw(aggregates, SimulationSource("clusters"))
     private = cluster(mechanism.points(noisy, times * len(positions)), k, seed=0, restarts=_TRIAL_RESTARTS).centers
     values = to_values(domain, positions.astype(np.float64) + 0.5)

@@ -27,14 +27,15 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
 )
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
-from blowfish_privacy.noise import LARGEST_SCALE, BitSource, checked_scale, discrete_laplace
+from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
+from blowfish_privacy.noise import LARGEST_SCALE, BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
 from blowfish_privacy.privacy.sensitivity import Sensitivity, Steps, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm, clusters_asked
-from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.exact import rounded
 
 # How much one secret move can change the sizes of clusters and the sums of offsets in a round.
 #
@@ -229,9 +230,7 @@ class NoisyLloyd(Synopsis):
     moves = "the clusters' sums of offsets"
 
     def __post_init__(self) -> None:
-        for scale in (self.size_scale, self.sum_scale):
-            if scale:
-                checked_scale(scale)
+        LAPLACE_ROWS.check(self.size_scale, self.sum_scale)
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
@@ -309,8 +308,8 @@ class NoisyLloyd(Synopsis):
             records = None if self.secret_size else int(sums[:, 0].sum()) // self._assigning.unit
             if self.sum_scale:
                 sums = sums.copy()
-                sums[:, 0] += discrete_laplace(self.size_scale, len(sums), source=source)
-                sums[:, 1:] += discrete_laplace(self.sum_scale, sums[:, 1:].shape, source=source)
+                sums[:, 0] += LAPLACE_ROWS.draw(self.size_scale, len(sums), source)
+                sums[:, 1:] += LAPLACE_ROWS.draw(self.sum_scale, sums[:, 1:].shape, source)
             noisy_rounds.append(sums.reshape(-1))
             centres = self.moved(centres, noisy_rounds, records)
         return np.concatenate(noisy_rounds)
@@ -372,8 +371,8 @@ class NoisyLloyd(Synopsis):
             "rounds": self.rounds,
             "start": [list(centre) for centre in self.start],
             "reaches": list(self.reaches),
-            "sizes": {"scale": str(self.size_scale)},
-            "sums": {"scale": str(self.sum_scale)},
+            "sizes": LAPLACE_ROWS.to_document(self.size_scale),
+            "sums": LAPLACE_ROWS.to_document(self.sum_scale),
             "soft": None if self.decay is None else {"halving": self.decay.halving, "bits": self.decay.bits},
         }
 
@@ -385,7 +384,7 @@ class NoisyLloyd(Synopsis):
         start = tuple(tuple(centre) for centre in written["start"])
         if len(start) < clusters_asked(query) or not all(is_position(centre, form.domain.shape) for centre in start):
             raise SpecError("the document is damaged: a centre lies outside the domain.")
-        scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("sizes", "sums"))
+        scales = (LAPLACE_ROWS.from_document(written[part]) for part in ("sizes", "sums"))
         reaches, shared = whole_numbers(written["reaches"], form), written["soft"]
         decay = None if shared is None else Decay(shared["halving"], shared["bits"])
         if decay is not None and not decay.fits(len(start), many, max(reaches)):

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
-from blowfish_privacy.domain import Binned, Cell, Domain, quoted
-from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
+from blowfish_privacy.domain import Cell, Domain, quoted
+from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.mechanisms.clusters.synopsis import (
     MOST_DIMENSIONS,
     MOST_NODES_OF_BLOCKS,
@@ -27,28 +27,28 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     Synopsis,
     blocks_pay,
     bound_clusters,
+    centred_lattice,
     change,
-    check_size,
     choose_cells,
     choose_resolutions,
     even_resolutions,
     few_dimensions,
     grid_points,
     largest_moves,
-    lattice_of,
     lattice_sensitivity,
     most_varied,
     project,
+    row_of_sums,
     spread,
     stretches,
     to_points,
     whole_numbers,
+    width_of,
     widths,
-    with_noise,
 )
 from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.noise import BitSource, checked_scale
+from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
@@ -56,7 +56,7 @@ from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.arrays import Integers
-from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.exact import rounded
 
 # A soft grid in every block of a partition, as fine as the block's exact, public count allows.
 
@@ -131,19 +131,13 @@ class BlockGrids:
             return
         table = counts.reshape(self.lattice.shape)
         for indices in np.argwhere(table > 0).tolist():
-            sizes = tuple(each[at][1] for each, at in zip(self.pieces, indices, strict=True))
-            box = tuple(self._width(axis, at) for axis, at in enumerate(indices))
+            pieces = [each[at] for each, at in zip(self.pieces, indices, strict=True)]
+            sizes = tuple(size for _, size, _ in pieces)
+            axes = zip(self.domain.attributes, pieces, strict=True)
+            box = tuple(width_of(attribute, start, start + size) for attribute, (start, size, _) in axes)
             cells = _choose(int(table[tuple(indices)]), self.strength, box, tuple(min(size, most) for size in sizes))
             if prod(cells) > 1:
                 yield BlockGrid(int(np.ravel_multi_index(tuple(indices), self.lattice.shape)), tuple(indices), cells)
-
-    def _width(self, axis: int, at: int) -> Fraction:
-        attribute, (start, width, _) = self.domain.attributes[axis], self.pieces[axis][at]
-        return (
-            attribute.bounds[start + width] - attribute.bounds[start]
-            if isinstance(attribute, Binned)
-            else width * attribute.gap(0, 1)
-        )
 
     def _fine(self, grids: tuple[BlockGrid, ...]) -> list[list[int]]:
         """Return for every run of every axis the most cells that any block in it has."""
@@ -178,7 +172,7 @@ class BlockGrids:
             for axis, each in zip(lattice.axes, self.pieces, strict=True)
         ]
         rows = [self._block(sums, firsts, block) for block in grids]
-        return np.concatenate([counts, with_noise(np.concatenate(rows), scale, source)])
+        return np.concatenate([counts, LAPLACE_ROWS.on(np.concatenate(rows), scale, source)])
 
     def _block(self, sums: Integers, firsts: list[list[int]], block: BlockGrid) -> Integers:
         part = sums[tuple(slice(first[at], first[at + 1]) for first, at in zip(firsts, block.indices, strict=True))]
@@ -277,9 +271,8 @@ class SoftGrid(Synopsis):
     proof = "docs/proofs/soft_grid.md"
 
     def __post_init__(self) -> None:
-        if self.scale:
-            checked_scale(self.scale)
-        _ = self.lattice if self.cells is not None else self.grids.lattice
+        LAPLACE_ROWS.check(self.scale)
+        _ = self.counted
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
@@ -324,6 +317,11 @@ class SoftGrid(Synopsis):
         return BlockGrids(self.form.domain, self.blocks, self.resolutions, strength)
 
     @property
+    def counted(self) -> Lattice:
+        """The nodes of the grid, or the blocks that are counted exactly."""
+        return self.lattice if self.cells is not None else self.grids.lattice
+
+    @property
     def blind(self) -> bool:
         return self.cells is not None and max(self.cells) == 1 < self.form.domain.size
 
@@ -333,18 +331,16 @@ class SoftGrid(Synopsis):
         return prod(self.resolutions)
 
     def certify(self, policy: Policy) -> Certificate:
-        sensitivity = self._sensitivity(policy)
-        if sensitivity.value and not self.scale:
-            raise PolicyError(NO_NOISE)
-        epsilon = sensitivity.value * self.unit / self.scale if sensitivity.value else Fraction(0)
-        return self.certified(policy, loss_seen(policy, self.form.domain.names, epsilon), sensitivity, self.scale)
-
-    def _sensitivity(self, policy: Policy) -> Sensitivity:
-        if self.cells is None:
-            return self.grids.sensitivity(policy)
-        if self.blocks:
+        names = self.form.domain.names
+        if self.cells is not None and self.blocks:
             raise PolicyError("a grid over everything has no blocks.")
-        return lattice_sensitivity(self.lattice, self.form.domain.names, policy)
+        sensitivity = (
+            lattice_sensitivity(self.lattice, names, policy)
+            if self.cells is not None
+            else self.grids.sensitivity(policy)
+        )
+        epsilon = LAPLACE_ROWS.lost(sensitivity.value * self.unit, self.scale)
+        return self.certified(policy, loss_seen(policy, names, epsilon), sensitivity, self.scale)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         if not self.scale:
@@ -354,7 +350,7 @@ class SoftGrid(Synopsis):
 
     @property
     def rows(self) -> int:
-        return self.lattice.size if self.cells is not None else self.grids.lattice.size
+        return self.counted.size
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
         if self.cells is not None:
@@ -365,9 +361,7 @@ class SoftGrid(Synopsis):
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         if self.cells is None:
             return self.grids.draw(aggregates, self.scale, source)
-        sums = aggregates.lattice_sums(self.lattice).reshape(-1)
-        check_size(sums)
-        return with_noise(sums, self.scale, source)
+        return LAPLACE_ROWS.on(row_of_sums(aggregates, self.lattice), self.scale, source)
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
         if self.cells is None:
@@ -391,17 +385,17 @@ class SoftGrid(Synopsis):
 
     @property
     def exact_parts(self) -> int:
-        return 1 if self.cells is not None else self.grids.lattice.size
+        return 1 if self.cells is not None else self.rows
 
     def without_noise(self) -> str | None:
         if self.cells is not None:
             return None
-        return f"how many records are in each of the {self.grids.lattice.size:,} blocks that no secret pair leaves"
+        return f"how many records are in each of the {self.rows:,} blocks that no secret pair leaves"
 
     def words(self) -> str:
         noise = f"noise of scale {rounded(self.scale / self.unit)} records" if self.scale else "no noise"
         if self.cells is None:
-            blocks = f"The {self.grids.lattice.size:,} blocks are counted exactly"
+            blocks = f"The {self.rows:,} blocks are counted exactly"
             return f"{blocks}; each gets a grid as fine as its count allows, with {noise}."
         grid = " x ".join(map(str, self.cells))
         shared = f"Records are shared between the nodes of a grid of {grid}; every node gets {noise}."
@@ -413,7 +407,7 @@ class SoftGrid(Synopsis):
             "cells": None if self.cells is None else list(self.cells),
             "blocks": [[list(run) for run in each] for each in self.blocks],
             "resolutions": list(self.resolutions),
-            "scale": str(self.scale),
+            **LAPLACE_ROWS.to_document(self.scale),
         }
 
     @classmethod
@@ -421,14 +415,14 @@ class SoftGrid(Synopsis):
         form, _ = bound_clusters(query, policy, records)
         cells = None if written["cells"] is None else whole_numbers(written["cells"], form)
         blocks = tuple(tuple((int(a), int(b), int(c)) for a, b, c in each) for each in written["blocks"])
-        scale = exact(written["scale"], "a noise scale", error=SpecError)
+        scale = LAPLACE_ROWS.from_document(written)
         return cls(form, cells, blocks, whole_numbers(written["resolutions"], form), scale)
 
 
 def _grid(form: HistogramForm, cells: Sequence[int], resolutions: Sequence[int]) -> Lattice:
     """Lay a grid over everything; along an axis of one cell no record is shared."""
-    runs = [Run.centred(0, size, 1, many) for size, many in zip(form.domain.shape, cells, strict=True)]
-    return lattice_of(runs, [each if many > 1 else 1 for each, many in zip(resolutions, cells, strict=True)])
+    shares = [each if many > 1 else 1 for each, many in zip(resolutions, cells, strict=True)]
+    return centred_lattice(form, cells, shares)
 
 
 # A soft grid where the number of records is secret: it is measured first, and says how fine the grid may be.
@@ -461,9 +455,7 @@ class CountedGrid(Synopsis):
     proof = "docs/proofs/counted_grid.md"
 
     def __post_init__(self) -> None:
-        for scale in (self.scale, self.count_scale):
-            if scale:
-                checked_scale(scale)
+        LAPLACE_ROWS.check(self.scale, self.count_scale)
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
@@ -483,8 +475,7 @@ class CountedGrid(Synopsis):
         names = self.form.domain.names
         neighbours = steps(policy, names)
         presence = neighbours.rows * self.presence((0,) * len(names))
-        moves = neighbours.graph.has_edges
-        moved = neighbours.rows * 2 * self.unit / self.scale if moves else Fraction(0)
+        moved = neighbours.rows * 2 * self.unit / self.scale if neighbours.graph.has_edges else Fraction(0)
         theorem = "a record adds 1 to the count and 1 to the grid; a move changes the grid by at most 2"
         # Whether some move changes a grid that much depends on the grid; coming and going does on all of several nodes.
         attained = presence >= moved and self.form.domain.size > 1
@@ -494,12 +485,10 @@ class CountedGrid(Synopsis):
         )
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        return 2 * self.unit / self.scale if x != y else Fraction(0)
+        return LAPLACE_ROWS.lost(2 * self.unit if x != y else 0, self.scale)
 
     def presence(self, x: Cell) -> Fraction:
-        if not self.scale or not self.count_scale:
-            raise PolicyError(NO_NOISE)
-        return 1 / self.count_scale + self.unit / self.scale
+        return LAPLACE_ROWS.lost(1, self.count_scale) + LAPLACE_ROWS.lost(self.unit, self.scale)
 
     @property
     def unit(self) -> int:
@@ -513,8 +502,7 @@ class CountedGrid(Synopsis):
 
     def lattice(self, cells: tuple[int, ...]) -> Lattice:
         """Lay the nodes of a grid with so many cells along every axis."""
-        runs = [Run.centred(0, size, 1, many) for size, many in zip(self.form.domain.shape, cells, strict=True)]
-        return lattice_of(runs, self.resolutions)
+        return centred_lattice(self.form, cells, self.resolutions)
 
     @property
     def rows(self) -> int:
@@ -526,10 +514,9 @@ class CountedGrid(Synopsis):
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         alone = self.lattice((1,) * len(self.form.domain.names))
         counted = aggregates.lattice_sums(alone).reshape(-1) // alone.unit
-        count = with_noise(counted, self.count_scale, source)
-        sums = aggregates.lattice_sums(self.lattice(self.cells(int(count[0])))).reshape(-1)
-        check_size(sums)
-        return np.concatenate([count, with_noise(sums, self.scale, source)])
+        count = LAPLACE_ROWS.on(counted, self.count_scale, source)
+        sums = row_of_sums(aggregates, self.lattice(self.cells(int(count[0]))))
+        return np.concatenate([count, LAPLACE_ROWS.on(sums, self.scale, source)])
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
         count = max(int(noisy[0]), 1)
@@ -546,13 +533,14 @@ class CountedGrid(Synopsis):
         )
 
     def to_document(self) -> dict[str, Any]:
-        scales = {"count": {"scale": str(self.count_scale)}, "grid": {"scale": str(self.scale)}}
-        return {"name": self.name, "resolutions": list(self.resolutions), **scales}
+        scales = {"count": self.count_scale, "grid": self.scale}
+        written = {part: LAPLACE_ROWS.to_document(scale) for part, scale in scales.items()}
+        return {"name": self.name, "resolutions": list(self.resolutions), **written}
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         form, _ = _bound(query, policy)
-        scales = (exact(written[part]["scale"], "a noise scale", error=SpecError) for part in ("grid", "count"))
+        scales = (LAPLACE_ROWS.from_document(written[part]) for part in ("grid", "count"))
         return cls(form, whole_numbers(written["resolutions"], form), *scales)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.aggregates import Aggregates, Lattice, Run
+from blowfish_privacy.aggregates import Aggregates, Axis, Lattice, Run
 from blowfish_privacy.aggregates.lattice import MOST_NODES
 from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import PolicyError, RefusalError, SpecError
@@ -27,8 +27,8 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     Synopsis,
     blocks_pay,
     bound_clusters,
+    centred_lattice,
     change,
-    check_size,
     choose_resolutions,
     deconvolve,
     few_dimensions,
@@ -36,19 +36,18 @@ from blowfish_privacy.mechanisms.clusters.synopsis import (
     keep_largest,
     kron,
     largest_moves,
-    lattice_of,
     lattice_sensitivity,
     most_varied,
     project,
     rate,
+    row_of_sums,
     stretches,
     to_points,
     whole_numbers,
-    with_noise,
 )
 from blowfish_privacy.mechanisms.error import ExpectedError
-from blowfish_privacy.mechanisms.mechanism import NO_NOISE
-from blowfish_privacy.noise import BitSource, checked_scale
+from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.privacy.loss import loss_seen
@@ -56,7 +55,7 @@ from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.support.arrays import Floats, Integers
-from blowfish_privacy.support.exact import exact, rounded
+from blowfish_privacy.support.exact import rounded
 from blowfish_privacy.support.progress import task
 
 # A mesh: a box cut again and again into 2^d equal cells, finely where many records lie.
@@ -206,11 +205,14 @@ class Mesh:
             cells = int(cell.max()) + 1
             held: Any = csr_array((share[hanging], (cell[hanging], which)), shape=(cells, len(nodes)))
             moved: Any = (held @ handed).tocoo()
-            node, cell, share = _merged(
-                np.concatenate([node[~hanging], reached[moved.coords[1]]]),
-                np.concatenate([cell[~hanging], moved.coords[0].astype(np.int64)]),
-                np.concatenate([share[~hanging], moved.data]),
-            )
+            node = np.concatenate([node[~hanging], reached[moved.coords[1]]])
+            cell = np.concatenate([cell[~hanging], moved.coords[0].astype(np.int64)])
+            share = np.concatenate([share[~hanging], moved.data])
+            # What one cell gives the same node from several sides is added up.
+            order = np.lexsort((node, cell))
+            node, cell, share = node[order], cell[order], share[order]
+            starts = np.flatnonzero(np.append(True, (np.diff(node) != 0) | (np.diff(cell) != 0)))
+            node, cell, share = node[starts], cell[starts], np.add.reduceat(share, starts)
         return node, cell, share
 
 
@@ -227,13 +229,6 @@ def _hand_on(grid: Integers, hanging: npt.NDArray[np.bool_], odd: tuple[bool, ..
         )
         # The parts (v + i) div m for i = 0..m-1 add up to v, and none shrinks when v grows.
         grid[neighbours] += (moving + part) // many
-
-
-def _merged(node: Integers, cell: Integers, share: Floats) -> tuple[Integers, Integers, Floats]:
-    order = np.lexsort((node, cell))
-    node, cell, share = node[order], cell[order], share[order]
-    starts = np.flatnonzero(np.append(True, (np.diff(node) != 0) | (np.diff(cell) != 0)))
-    return node[starts], cell[starts], np.add.reduceat(share, starts)
 
 
 # Where a mesh is fine, and where its records lie: post-processing of noisy numbers.
@@ -371,34 +366,40 @@ LatticeOf = Callable[[HistogramForm, int, Sequence[int]], Lattice]
 
 @dataclass(frozen=True)
 class MeshLevel:
-    """A lattice of 2^depth cells along every axis that may be measured, with its shares and its noise."""
+    """A lattice of 2^depth cells along every axis that may be measured, and its noise."""
 
     depth: int
-    resolutions: tuple[int, ...]
+    lattice: Lattice
     scale: Fraction
+
+    def lost(self, moved: Fraction) -> Fraction:
+        """Return the privacy loss when the sums change by so many records."""
+        return LAPLACE_ROWS.lost(moved * self.lattice.unit, self.scale)
 
     def to_document(self) -> dict[str, Any]:
         """Write depth, resolutions and scale."""
-        return {"depth": self.depth, "resolutions": list(self.resolutions), "scale": str(self.scale)}
+        resolutions = [axis.resolution for axis in self.lattice.axes]
+        return {"depth": self.depth, "resolutions": resolutions, **LAPLACE_ROWS.to_document(self.scale)}
 
     @classmethod
-    def from_document(cls, written: dict[str, Any], form: HistogramForm) -> Self:
+    def from_document(cls, written: dict[str, Any], form: HistogramForm, lattice_of: LatticeOf) -> Self:
         """Read depth, resolutions and scale."""
         depth = written["depth"]
         if type(depth) is not int or not 1 <= depth <= _DEEPEST:
             raise SpecError(f"the document is damaged: a depth is not a whole number from 1 to {_DEEPEST}.")
-        scale = exact(written["scale"], "a noise scale", error=SpecError)
-        return cls(depth, whole_numbers(written["resolutions"], form), scale)
+        lattice = lattice_of(form, depth, whole_numbers(written["resolutions"], form))
+        return cls(depth, lattice, LAPLACE_ROWS.from_document(written))
 
 
-def centred_lattice(form: HistogramForm, depth: int, resolutions: Sequence[int]) -> Lattice:
+def first_lattice(form: HistogramForm, depth: int, resolutions: Sequence[int]) -> Lattice:
     """Lay nodes in the middles of the cells, for the first look."""
-    return lattice_of([Run.centred(0, size, 1, 2**depth) for size in form.domain.shape], resolutions)
+    return centred_lattice(form, [2**depth] * len(resolutions), resolutions)
 
 
 def cornered_lattice(form: HistogramForm, depth: int, resolutions: Sequence[int]) -> Lattice:
     """Lay nodes on the corners of the cells, for a mesh."""
-    return lattice_of([Run.cornered(size, 2**depth) for size in form.domain.shape], resolutions)
+    axes = zip(form.domain.shape, resolutions, strict=True)
+    return Lattice(tuple(Axis((Run.cornered(size, 2**depth),), resolution) for size, resolution in axes))
 
 
 def deepest(form: HistogramForm) -> int:
@@ -443,9 +444,7 @@ class SoftMesh(Synopsis):
     proof = "docs/proofs/soft_mesh.md"
 
     def __post_init__(self) -> None:
-        for level in (self.first, *self.levels):
-            if level.scale:
-                checked_scale(level.scale)
+        LAPLACE_ROWS.check(*(level.scale for level in (self.first, *self.levels)))
 
     @classmethod
     def suits(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> bool:
@@ -479,32 +478,17 @@ class SoftMesh(Synopsis):
             resolutions = choose_resolutions(strides, many, share / neighbours.rows)
             lattice = lattice_of(form, depth, resolutions)
             sensitivity = lattice_sensitivity(lattice, names, policy)
-            return MeshLevel(depth, resolutions, sensitivity.value * lattice.unit / share)
+            return MeshLevel(depth, lattice, sensitivity.value * lattice.unit / share)
 
         depths = [depth for depth in range(start, top + 1) if depth == top or _ratio(form, depth, graph, moves) < 1]
-        first = calibrate(start, shares[0], centred_lattice)
+        first = calibrate(start, shares[0], first_lattice)
         return cls(form, first, tuple(calibrate(depth, shares[1], cornered_lattice) for depth in depths))
-
-    def lattice(self, level: MeshLevel) -> Lattice:
-        """Return the nodes and shares of a level."""
-        lattice_of = centred_lattice if level is self.first else cornered_lattice
-        return lattice_of(self.form, level.depth, level.resolutions)
-
-    @cached_property
-    def _lattices(self) -> dict[int, Lattice]:
-        return {level.depth: self.lattice(level) for level in self.levels}
 
     def certify(self, policy: Policy) -> Certificate:
         names = self.form.domain.names
         levels = (self.first, *self.levels)
-        lattices = [self.lattice(level) for level in levels]
-        bounds = [lattice_sensitivity(lattice, names, policy) for lattice in lattices]
-        if any(bound.value and not level.scale for bound, level in zip(bounds, levels, strict=True)):
-            raise PolicyError(NO_NOISE)
-        losses = [
-            bound.value * lattice.unit / level.scale if bound.value else Fraction(0)
-            for bound, lattice, level in zip(bounds, lattices, levels, strict=True)
-        ]
+        bounds = [lattice_sensitivity(level.lattice, names, policy) for level in levels]
+        losses = [level.lost(bound.value) for level, bound in zip(levels, bounds, strict=True)]
         worst = max(range(1, len(losses)), key=losses.__getitem__)
         theorem = f"the first look, then a mesh: {bounds[worst].theorem}"
         sensitivity = Sensitivity(bounds[worst].value, exact=False, theorem=theorem, witness=None)
@@ -512,18 +496,18 @@ class SoftMesh(Synopsis):
         return self.certified(policy, loss, sensitivity, *(level.scale for level in levels))
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        losses = [
-            change(self.lattice(level), x, y) * self.lattice(level).unit / level.scale if level.scale else Fraction(0)
+        first, *losses = (
+            level.lost(change(level.lattice, x, y)) if level.scale else Fraction(0)
             for level in (self.first, *self.levels)
-        ]
-        return losses[0] + max(losses[1:])
+        )
+        return first + max(losses)
 
     @property
     def rows(self) -> int:
-        return self.lattice(self.first).size
+        return self.first.lattice.size
 
     def fits(self, noisy: npt.NDArray[np.int64]) -> bool:
-        mesh, rows = self.parse(noisy)
+        mesh, _, rows = self.parse(noisy)
         return len(rows) == len(mesh.nodes)
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
@@ -531,23 +515,20 @@ class SoftMesh(Synopsis):
 
         The numbers are: the first look; the mesh's depth, the length of its code and the code; its nodes.
         """
-        lattice = self.lattice(self.first)
-        sums = aggregates.lattice_sums(lattice).reshape(-1)
-        check_size(sums)
-        records = int(sums.sum()) // lattice.unit
-        look = with_noise(sums, self.first.scale, source)
+        sums = row_of_sums(aggregates, self.first.lattice)
+        look = LAPLACE_ROWS.on(sums, self.first.scale, source)
         with task("Choosing a mesh"):
-            mesh, level = self.choose(look, records)
-        nodes = mesh.restrict(aggregates.lattice_sums(self._lattices[level.depth]))
-        return np.concatenate([look, [mesh.depth, len(mesh.code)], mesh.code, with_noise(nodes, level.scale, source)])
+            mesh, level = self.choose(look, int(sums.sum()) // self.first.lattice.unit)
+        nodes = LAPLACE_ROWS.on(mesh.restrict(aggregates.lattice_sums(level.lattice)), level.scale, source)
+        return np.concatenate([look, [mesh.depth, len(mesh.code)], mesh.code, nodes])
 
     def choose(self, look: npt.NDArray[np.int64], records: int) -> tuple[Mesh, MeshLevel]:
         """Choose a mesh of every possible depth from the noisy first look, and keep the most promising one."""
-        dimensions, unit = len(self.form.domain.names), self.lattice(self.first).unit
+        dimensions, unit = len(self.form.domain.names), self.first.lattice.unit
         masses = Masses(look / unit, self.first.depth, dimensions, records, float(self.first.scale / unit))
         candidates: list[tuple[float, Mesh, MeshLevel]] = []
         for level in self.levels:
-            shares = self._lattices[level.depth].unit
+            shares = level.lattice.unit
             strength = 2 * shares / level.scale if level.scale else Fraction(10**6)
             most = rate(records * strength, dimensions)
             mesh, cost = masses.mesh(level.depth, most, float(level.scale / shares))
@@ -556,19 +537,19 @@ class SoftMesh(Synopsis):
             raise PolicyError("a mesh needs at least one depth.")
         return min(candidates, key=lambda each: each[0])[1:]
 
-    def parse(self, noisy: npt.NDArray[np.int64]) -> tuple[Mesh, npt.NDArray[np.int64]]:
-        """Read the mesh that was chosen, and the noisy numbers of its nodes."""
-        depth, length = (int(each) for each in noisy[self.rows : self.rows + 2])
-        if depth not in self._lattices or not 0 <= length <= len(noisy):
-            raise SpecError("the document is damaged: its mesh cannot be read.")
+    def parse(self, noisy: npt.NDArray[np.int64]) -> tuple[Mesh, MeshLevel, npt.NDArray[np.int64]]:
+        """Read the mesh that was chosen, its level, and the noisy numbers of its nodes."""
         start = self.rows + 2
+        depth, length = (int(each) for each in noisy[self.rows : start])
+        level = next((level for level in self.levels if level.depth == depth), None)
+        if level is None or not 0 <= length <= len(noisy):
+            raise SpecError("the document is damaged: its mesh cannot be read.")
         mesh = Mesh.decode(len(self.form.domain.names), depth, noisy[start : start + length])
-        return mesh, noisy[start + length :]
+        return mesh, level, noisy[start + length :]
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
-        mesh, noisy_rows, records = *self.parse(noisy), records or 0
-        level = next(each for each in self.levels if each.depth == mesh.depth)
-        unit = self._lattices[mesh.depth].unit
+        mesh, level, noisy_rows = self.parse(noisy)
+        records, unit = records or 0, level.lattice.unit
         lows, highs, weights = leaf_weights(mesh, noisy_rows / unit, records, float(level.scale / unit))
         sizes = np.array(self.form.domain.shape, dtype=np.float64)
         weights = weights * (records / max(weights.sum(), 1e-300))
@@ -576,10 +557,10 @@ class SoftMesh(Synopsis):
 
     def expected_error(self) -> ExpectedError:
         level = self.levels[-1]
-        return ExpectedError(level.scale, Fraction(1, self._lattices[level.depth].unit), "a cell of the mesh")
+        return ExpectedError(level.scale, Fraction(1, level.lattice.unit), "a cell of the mesh")
 
     def words(self) -> str:
-        scale = rounded(self.first.scale / self.lattice(self.first).unit)
+        scale = rounded(self.first.scale / self.first.lattice.unit)
         depths = " or ".join(str(2**level.depth) for level in self.levels)
         return (
             f"A first look on {2**self.first.depth} cells along every attribute, with noise of scale {scale} records, "
@@ -593,10 +574,10 @@ class SoftMesh(Synopsis):
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
         form, _ = bound_clusters(query, policy, records)
-        levels = tuple(MeshLevel.from_document(each, form) for each in written["levels"])
+        levels = tuple(MeshLevel.from_document(each, form, cornered_lattice) for each in written["levels"])
         if not levels or len({level.depth for level in levels}) < len(levels):
             raise SpecError("the document is damaged: its levels are not distinct.")
-        return cls(form, MeshLevel.from_document(written["first"], form), levels)
+        return cls(form, MeshLevel.from_document(written["first"], form, first_lattice), levels)
 
 
 def _enough(signal: Fraction, form: HistogramForm, graph: SecretGraph) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -21,7 +21,7 @@ from blowfish_privacy.errors import DataError, QueryError, RefusalError, SpecErr
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.graphs.graph import Edge
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, MOST_SECRET_RECORDS, Mechanism
-from blowfish_privacy.noise import BitSource, discrete_laplace
+from blowfish_privacy.noise import BitSource
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Sensitivity, steps
 from blowfish_privacy.queries import Query
@@ -74,9 +74,16 @@ Ratio = Callable[[Sequence[int]], Fraction]
 """The share of a record that a secret move can change, given the number of cells along each axis."""
 
 
+def width_of(attribute: Attribute, start: int, stop: int) -> Fraction:
+    """Return the width of a stretch of positions, in the units of the values."""
+    if isinstance(attribute, Binned):
+        return attribute.bounds[stop] - attribute.bounds[start]
+    return (stop - start) * attribute.gap(0, 1)
+
+
 def widths(attributes: Sequence[Attribute]) -> tuple[Fraction, ...]:
     """Return the width of the box along every attribute, in the units of its values."""
-    return tuple(a.bounds[-1] - a.bounds[0] if isinstance(a, Binned) else a.size * a.gap(0, 1) for a in attributes)
+    return tuple(width_of(attribute, 0, attribute.size) for attribute in attributes)
 
 
 def rate(signal: Fraction, dimensions: int) -> int:
@@ -197,7 +204,7 @@ def deconvolve(matrix: Any, rows: Floats, scale: float) -> Floats:
     weights = np.repeat(totals[None, :] / points, points, axis=0)
     enough = np.maximum(_NOISE_SHARE * scale, _RECORD_SHARE * totals / many)
     active = np.flatnonzero(totals > 0)
-    turned = matrix.T.tocsr()
+    transposed = matrix.T.tocsr()
     for _ in range(_ROUNDS):
         predicted = matrix @ weights[:, active]
         far = np.abs(predicted - rows[:, active]).mean(axis=0) > enough[active]
@@ -205,7 +212,7 @@ def deconvolve(matrix: Any, rows: Floats, scale: float) -> Floats:
         if not len(active):
             break
         factors = np.divide(rows[:, active], predicted, out=np.zeros_like(predicted), where=predicted > 1e-300)
-        weights[:, active] *= turned @ factors
+        weights[:, active] *= transposed @ factors
     return weights
 
 
@@ -425,20 +432,18 @@ def few_dimensions(form: HistogramForm) -> None:
         )
 
 
-def check_size(sums: npt.NDArray[np.int64]) -> None:
-    """Make sure that noisy sums fit in 64 bits, which depends on the number of records alone."""
+def row_of_sums(aggregates: Aggregates, lattice: Lattice) -> Integers:
+    """Ask for sums on a lattice; that noisy ones fit in 64 bits depends on the number of records alone."""
+    sums = aggregates.lattice_sums(lattice).reshape(-1)
     if int(sums.sum(dtype=np.float64)) >= LARGEST_ANSWER:
         raise DataError("the sums may be too large for 64-bit arithmetic.", hint="make a new plan for these data.")
+    return sums
 
 
-def with_noise(sums: Integers, scale: Fraction, source: BitSource) -> Integers:
-    """Add noise to a row of sums; a scale of 0 stands for none."""
-    return sums + discrete_laplace(scale, len(sums), source=source) if scale else sums
-
-
-def lattice_of(runs: Iterable[Run], resolutions: Iterable[int]) -> Lattice:
-    """Lay one run of nodes along each axis."""
-    return Lattice(tuple(Axis((run,), resolution) for run, resolution in zip(runs, resolutions, strict=True)))
+def centred_lattice(form: HistogramForm, cells: Sequence[int], resolutions: Sequence[int]) -> Lattice:
+    """Lay nodes in the middles of so many cells along every axis."""
+    axes = zip(form.domain.shape, cells, resolutions, strict=True)
+    return Lattice(tuple(Axis((Run.centred(0, size, 1, many),), resolution) for size, many, resolution in axes))
 
 
 def whole_numbers(written: Any, form: HistogramForm) -> tuple[int, ...]:
