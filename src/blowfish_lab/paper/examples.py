@@ -6,7 +6,7 @@ import random
 import warnings
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from blowfish_lab.audit.averaging import AttackComparison, Attacked, compare
-from blowfish_lab.paper.figure import Figure, FigureRun, Measured, Point, Row, are_numbers, is_number
+from blowfish_lab.audit.averaging import AttackComparison, Attacked, compare, draw_averaging_attack
+from blowfish_lab.paper.figure import Figure, FigureRun, Measured, Point, Row, are_numbers, draw_bars, is_number
 from blowfish_privacy.domain import Categorical, Cell, Domain, Integer
 from blowfish_privacy.errors import BlowfishWarning, RefusalError
 from blowfish_privacy.graphs import Attributes, DistanceThreshold, ExplicitGraph, FullDomain
@@ -126,8 +126,6 @@ class Examples(Figure):
         return made
 
     def picture(self, rows: list[Row], run: FigureRun) -> Any:
-        from blowfish_lab.paper.figure import draw_bars
-
         columns = {PRINTED: "tab:red", ALONG: "tab:blue", ANYWHERE: "tab:cyan"}
         hatched = any(isinstance(row[column], str) for row in rows for column in columns)
         caption = " ".join([self.units(), *self.notes(run), _READING, *([_HATCHED] if hatched else [])])
@@ -224,28 +222,22 @@ class RectanglesExample(Examples):
         row = [((x, x + 1), (2, 3)) for x in (1, 3, 5)]
         star = [((3, 3), (2, 3)), ((1, 2), (2, 2)), ((4, 5), (3, 3)), ((3, 3), (0, 1)), ((3, 3), (4, 5))]
         return [
-            _boxes_example("one rectangle on 6 x 6", 4, 6, [((2, 3), (2, 3))]),
-            _boxes_example("two rectangles far apart on 8 x 8", 4, 8, [((1, 2), (1, 2)), ((5, 6), (5, 6))]),
-            _boxes_example("three rectangles in a row on 8 x 8", 8, 8, row),
-            _boxes_example("five rectangles in a star on 7 x 7", 12, 7, star),
-            _line("0 to 3, counts of {0, 1} and {2, 3}", 6, 4, [(0, 1), (2, 3)]),
-            _line("0 to 5, counts of {0, 1} and {4, 5}", 4, 6, [(0, 1), (4, 5)]),
+            _boxes_example("one rectangle on 6 x 6", 4, "xy", 6, [((2, 3), (2, 3))]),
+            _boxes_example("two rectangles far apart on 8 x 8", 4, "xy", 8, [((1, 2), (1, 2)), ((5, 6), (5, 6))]),
+            _boxes_example("three rectangles in a row on 8 x 8", 8, "xy", 8, row),
+            _boxes_example("five rectangles in a star on 7 x 7", 12, "xy", 7, star),
+            _boxes_example("0 to 3, counts of {0, 1} and {2, 3}", 6, "v", 4, [((0, 1),), ((2, 3),)]),
+            _boxes_example("0 to 5, counts of {0, 1} and {4, 5}", 4, "v", 6, [((0, 1),), ((4, 5),)]),
         ]
 
     def notes(self, run: FigureRun) -> list[str]:
         return ["Theta = 1: values next to each other are secret pairs."]
 
 
-def _boxes_example(words: str, printed: int, side: int, boxes: list[tuple[Span, Span]]) -> Example:
-    domain = Domain(x=Integer(0, side - 1), y=Integer(0, side - 1))
-    known = [KnownCount({"x": x, "y": y}) for x, y in boxes]
+def _boxes_example(words: str, printed: int, names: str, side: int, boxes: Sequence[tuple[Span, ...]]) -> Example:
+    domain = Domain({name: Integer(0, side - 1) for name in names})
+    known = [KnownCount(dict(zip(names, box, strict=True))) for box in boxes]
     options = {"domain": domain, "secrets": DistanceThreshold(1), "known": known}
-    return Example(words, printed, "Theorem 8.6", options)
-
-
-def _line(words: str, printed: int, size: int, spans: list[Span]) -> Example:
-    known = [KnownCount({"v": span}) for span in spans]
-    options = {"domain": Domain(v=Integer(0, size - 1)), "secrets": DistanceThreshold(1), "known": known}
     return Example(words, printed, "Theorem 8.6", options)
 
 
@@ -304,8 +296,6 @@ class AveragingExample(Figure):
         return made
 
     def picture(self, rows: list[Row], run: FigureRun) -> Any:
-        from blowfish_lab.audit.averaging import draw_averaging_attack
-
         measured = [(row["cells"], row["_attacks"]) for row in rows]
         return draw_averaging_attack(
             [AttackComparison(cells, _read(attacks["plain"]), _read(attacks["known"])) for cells, attacks in measured]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from blowfish_privacy.results.pictures.figure import plain_text, start_figure
+from blowfish_privacy.support.arrays import Floats
 from blowfish_privacy.version import __version__
 
 # How a reproduction is run: on which data, how thoroughly.
@@ -147,16 +148,13 @@ _TOLERANCE = 0.005
 # Several panels of curves beside each other, with quartiles.
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One panel: rows with ``epsilon``, a column for each curve, and perhaps its lower and upper quartile."""
+def draw_panels(
+    panels: Mapping[str, Sequence[Row]], colours: Mapping[str, str], title: str, quantity: str, caption: str
+) -> Any:
+    """Draw panels, by their titles, on one logarithmic scale, with what the reader must know below them.
 
-    title: str
-    rows: Sequence[Mapping[str, Any]]
-
-
-def draw_panels(panels: Sequence[Panel], colours: Mapping[str, str], title: str, quantity: str, caption: str) -> Any:
-    """Draw the panels on one logarithmic scale, with what the reader must know below them."""
+    Their rows have ``epsilon``, a column for each curve, and perhaps its lower and upper quartile.
+    """
     columns = min(4, len(panels))
     lines = -(-len(panels) // columns)
     figure, axes = start_figure(3.6 * columns + 2.4, 3.1 * lines + 1.1, lines, columns, sharex=True, sharey=True)
@@ -166,9 +164,9 @@ def draw_panels(panels: Sequence[Panel], colours: Mapping[str, str], title: str,
     for cell in grid[max(0, len(panels) - columns) : len(panels)]:
         cell.tick_params(labelbottom=True)
         cell.set_xlabel("epsilon")
-    for cell, panel in zip(grid, panels, strict=False):
-        _draw(cell, panel, colours)
-        cell.set_title(plain_text(panel.title), fontsize=10)
+    for cell, (name, rows) in zip(grid, panels.items(), strict=False):
+        _draw(cell, rows, colours)
+        cell.set_title(plain_text(name), fontsize=10)
         cell.set_yscale("log")
     # What is published is not in every panel.
     drawn = {text: mark for cell in grid for mark, text in zip(*cell.get_legend_handles_labels(), strict=True)}
@@ -180,9 +178,9 @@ def draw_panels(panels: Sequence[Panel], colours: Mapping[str, str], title: str,
     return figure
 
 
-def _draw(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
+def _draw(axes: Any, rows: Sequence[Row], colours: Mapping[str, str]) -> None:
     for name, colour in colours.items():
-        drawn = [row for row in panel.rows if isinstance(row.get(name), int | float)]
+        drawn = [row for row in rows if isinstance(row.get(name), int | float)]
         if not drawn:
             continue
         epsilons, values = [row["epsilon"] for row in drawn], [row[name] for row in drawn]
@@ -236,3 +234,131 @@ def length(value: object) -> float:
 
 
 AT_MOST = "at most "
+
+
+# Figures that are curves: an error against epsilon, one curve for each policy, several mechanisms.
+
+FULL = "full domain"
+SOUND = "paper's mechanism, sound"
+PLAIN = "plain differential privacy"
+PRINTED = "as printed, NOT PRIVATE"
+CLIPPED = "clipped, NOT PRIVATE"
+MEDIAN = "median"
+_MECHANISMS = (
+    "Sound: with as much noise as the epsilon on the axis needs.",
+    "Plain differential privacy: ours with everything secret.",
+)
+
+
+class Curves(Figure):
+    """Curves for policies; plain differential privacy is what the library does when everything is secret."""
+
+    methods: ClassVar[tuple[str, ...]] = (SOUND, OURS)
+    colours: ClassVar[dict[str, str]] = {SOUND: "tab:orange"}
+    """The columns that are drawn besides the published values, plain differential privacy and ours."""
+    quantity: ClassVar[str]
+    """What is measured, for the axis."""
+    meaning: ClassVar[str] = (
+        "theta: values at most theta apart are secret from each other; full domain: all values are."
+    )
+    """What the policies' names say."""
+
+    @property
+    @abstractmethod
+    def policies(self) -> tuple[str, ...]:
+        """The policies' names."""
+
+    @abstractmethod
+    def repeated(self, method: str, policy: str, epsilon: str, run: FigureRun) -> Floats:
+        """Return the error of every repeat."""
+
+    @property
+    @abstractmethod
+    def read(self) -> int:
+        """How many numbers were read off this figure; other published values follow from them, or are another's."""
+
+    @abstractmethod
+    def published(self, policy: str, epsilon: str) -> float | None:
+        """Return the value read off the paper's figure, where it can be read."""
+
+    def points(self, run: FigureRun) -> list[Point]:
+        return [(m, p, e) for m in self.methods for p in self.policies for e in run.epsilons]
+
+    def measure(self, point: Point, run: FigureRun) -> Measured:
+        method, policy, epsilon = point
+        errors = self.repeated(method, policy, epsilon, run)
+        lower, upper = np.quantile(errors, (0.25, 0.75))
+        ends = {"lower": float(lower), MEDIAN: float(np.median(errors)), "upper": float(upper)}
+        return {"mean": float(errors.mean()), **ends, "repeats": len(errors)}
+
+    def complete(self, measured: Measured) -> bool:
+        return super().complete(measured) and are_numbers(measured, "mean", "lower", MEDIAN, "upper", "repeats")
+
+    def units(self) -> str:
+        return f"Means (lower quartile, median, upper quartile): {self.quantity}."
+
+    def plain(self, policy: str) -> str:
+        """Name the policy under which everything is secret, on the same data."""
+        return FULL
+
+    def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
+        made: list[Row] = []
+        for policy in self.policies:
+            for epsilon in run.epsilons:
+                row: Row = {"policy": policy, "epsilon": float(epsilon)}
+                row[PUBLISHED] = readable(self.published(policy, epsilon))
+                for method in self.methods:
+                    row |= _columns(method, measured[method, policy, epsilon])
+                row |= _columns(PLAIN, measured[OURS, self.plain(policy), epsilon])
+                row["repeats"] = measured[OURS, policy, epsilon]["repeats"]
+                row["seconds"] = round(sum(measured[m, policy, epsilon]["seconds"] for m in self.methods), 2)
+                made.append(row)
+        return made
+
+    def picture(self, rows: list[Row], run: FigureRun) -> Any:
+        panels = {policy: [row for row in rows if row["policy"] == policy] for policy in self.policies}
+        lines = {PUBLISHED: "black", **self.colours, PLAIN: "tab:green", OURS: "tab:blue"}
+        return draw_panels(panels, lines, self.heading(run), self.quantity, self.caption(rows, run))
+
+    def summary(self, rows: list[Row]) -> list[str]:
+        published = ratios_to_ours(rows, PUBLISHED)
+        if not published:
+            return []
+        count = f"{len(published)} published values, made of {self.read} numbers that were read off this figure"
+        return [f"Published / ours: {span(published)} ({count})."]
+
+    def caption(self, rows: list[Row], run: FigureRun) -> str:
+        """Say below the picture how often was measured, and what else the reader must know."""
+        many = sorted({row["repeats"] for row in rows})
+        measured = f"Means of {' to '.join(map(str, many))} repeats, with their quartiles."
+        quick = ["A QUICK run: fewer values of epsilon and fewer repeats than the paper's."] if run.quick else []
+        return " ".join([self.meaning, measured, *quick, *_MECHANISMS, *self.drawn_notes(run)])
+
+    def drawn_notes(self, run: FigureRun) -> list[str]:
+        """Say what the reader of the picture must know; the table may have more to explain."""
+        return self.notes(run)
+
+
+def readable(value: float | None) -> float | str:
+    """Round what was read off a picture, which has no more digits; nothing where nothing could be read."""
+    return "" if value is None else float(f"{value:.6g}")
+
+
+def ratios_to_ours(rows: list[Row], column: str) -> list[float]:
+    """Divide a column by ours, where both are numbers."""
+    return [row[column] / row[OURS] for row in rows if isinstance(row.get(column), int | float) and row.get(OURS)]
+
+
+def span(ratios: list[float]) -> str:
+    """Write the smallest and the largest ratio, rounded to two digits."""
+    least, most = (f"{float(f'{ratio:.2g}'):g}" for ratio in (min(ratios), max(ratios)))
+    return least if least == most else f"{least} to {most}"
+
+
+def _columns(method: str, measured: Measured) -> dict[str, Any]:
+    return {
+        method: measured["mean"],
+        f"{method}, lower quartile": measured["lower"],
+        f"{method}, {MEDIAN}": measured[MEDIAN],
+        f"{method}, upper quartile": measured["upper"],
+    }

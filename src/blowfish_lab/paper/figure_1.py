@@ -11,12 +11,26 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from blowfish_lab.paper.curves import CLIPPED, FULL, MEDIAN, PRINTED, SOUND, Curves, readable
 from blowfish_lab.paper.data import ROUNDS, ClusteringData, K, clustering_data
-from blowfish_lab.paper.figure import OURS, PUBLISHED, QUICK_EPSILONS, FigureRun, Measured, Point, Row
+from blowfish_lab.paper.figure import (
+    CLIPPED,
+    FULL,
+    MEDIAN,
+    OURS,
+    PRINTED,
+    PUBLISHED,
+    QUICK_EPSILONS,
+    SOUND,
+    Curves,
+    FigureRun,
+    Measured,
+    Point,
+    Row,
+    readable,
+)
 from blowfish_privacy.errors import BlowfishWarning
 from blowfish_privacy.graphs import Attributes, DistanceThreshold, FullDomain, Partition, Secrets
-from blowfish_privacy.mechanisms import Mechanism, Synopsis
+from blowfish_privacy.mechanisms import Synopsis
 from blowfish_privacy.mechanisms.clusters.centres import cluster, nearest_centre
 from blowfish_privacy.noise import SystemSource, discrete_laplace
 from blowfish_privacy.policies import Policy
@@ -24,9 +38,8 @@ from blowfish_privacy.queries import KMeans
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.support.arrays import Floats, Integers
 
-SKIN_THETAS = (256, 128, 64, 32)
-KILOMETRES = (2222, 1442)
-"""How far the map reaches from south to north and from west to east."""
+MAP_SCALE = {"longitude": Fraction(1442, 256), "latitude": Fraction(2222, 256)}
+"""The kilometres of one cell along each side of the map."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +79,10 @@ def attributes(data: str) -> Named:
     )
 
 
-def blocks(longitude: int, latitude: int) -> Named:
-    """Secrets inside the blocks of the map that are so many cells wide and high."""
-    secrets = Partition(widths={"longitude": longitude, "latitude": latitude})
-    return Named(
-        "twitter", secrets, lambda data_set: 2.0 * (longitude - 1 + latitude - 1), exact=longitude == latitude == 1
-    )
-
-
-@lru_cache(maxsize=1)
-def map_scale() -> dict[str, Fraction]:
-    """Return the kilometres of one cell along each side of the map."""
-    return {"longitude": Fraction(KILOMETRES[1], 256), "latitude": Fraction(KILOMETRES[0], 256)}
+def blocks(width: int) -> Named:
+    """Secrets inside the square blocks of the map that are so many cells wide."""
+    secrets = Partition(widths={"longitude": width, "latitude": width})
+    return Named("twitter", secrets, lambda data_set: 4.0 * (width - 1), exact=width == 1)
 
 
 # SuLQ k-means with the published noise [he2014, section 6]: NOT PRIVATE, kept to compare with the paper's figure.
@@ -97,7 +102,7 @@ Division: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
 
 def cluster_sums(points: Floats, centers: Floats) -> tuple[Floats, Floats]:
     """Return the sizes and the sums of the clusters of points: what SuLQ perturbs in every round."""
-    labels = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+    labels = nearest_centre(points, centers)
     sizes = np.bincount(labels, minlength=len(centers)).astype(np.float64)
     sums = np.stack([np.bincount(labels, column, minlength=len(centers)) for column in points.T], axis=1)
     return sizes, sums.astype(np.float64)
@@ -148,35 +153,25 @@ def not_private_published_sulq_kmeans(
 # secret steps.
 
 
-def sound_sulq_kmeans(
-    positions: Integers,
-    weights: Integers,
-    shape: tuple[int, ...],
-    k: int,
-    *,
-    epsilon: Fraction,
-    rounds: int,
-    generator: np.random.Generator,
-) -> Floats:
-    """Return centres, in positions; whole numbers with exact noise, half of every round's epsilon for each question."""
-    source, share = SystemSource(), epsilon / rounds / 2
-    sizes_box = np.array(shape, dtype=np.int64)
+def sound_sulq_kmeans(data: ClusteringData, epsilon: Fraction) -> Floats:
+    """Return centres; whole numbers with exact noise, half of every round's epsilon for each question."""
+    source, share = SystemSource(), epsilon / ROUNDS / 2
+    last = np.array(data.domain.shape, dtype=np.int64) - 1
     # Twice the offset from the middle is a whole number.
-    offsets = 2 * positions - (sizes_box - 1)
-    diameter = Fraction(2 * int((sizes_box - 1).sum()))
-    centres: Floats = generator.uniform(0, sizes_box - 1, (k, len(shape)))
-    for _ in range(rounds):
-        labels = nearest_centre(positions.astype(np.float64), centres)
-        sizes = _totals(labels, weights, k) + discrete_laplace(2 / share, k, source=source)
-        sums = np.stack([_totals(labels, weights * axis, k) for axis in offsets.T], axis=1)
+    offsets = 2 * data.positions - last
+    diameter = Fraction(2 * int(last.sum()))
+    centres: Floats = np.random.default_rng().uniform(0, last, (K, len(last)))
+    for _ in range(ROUNDS):
+        labels = nearest_centre(data.positions.astype(np.float64), centres)
+        sizes = _totals(labels, data.weights) + discrete_laplace(2 / share, K, source=source)
+        sums = np.stack([_totals(labels, data.weights * axis) for axis in offsets.T], axis=1)
         noisy = sums + discrete_laplace(diameter / share, sums.shape, source=source)
-        centres = (noisy / np.maximum(sizes, 1)[:, None] + (sizes_box - 1)) / 2
-        centres = np.clip(centres, 0, sizes_box - 1)
-    return centres
+        centres = np.clip((noisy / np.maximum(sizes, 1)[:, None] + last) / 2, 0, last)
+    return data.values(centres)
 
 
-def _totals(labels: Integers, amounts: Integers, k: int) -> Integers:
-    totals = np.zeros(k, dtype=np.int64)
+def _totals(labels: Integers, amounts: Integers) -> Integers:
+    totals = np.zeros(K, dtype=np.int64)
     np.add.at(totals, labels, amounts)
     return totals
 
@@ -195,9 +190,19 @@ class KMeansCurves(Curves):
     """What was read off this figure of the paper at epsilon 0.1, 0.5 and 1."""
     elsewhere: ClassVar[dict[str, Read]] = {}
     """Curves that another figure of the paper shows, that coincide with one read here, or that its text gives."""
+    remarks: ClassVar[tuple[str, ...]] = ()
+    """What the reader must know of this figure alone."""
     methods = (PRINTED, CLIPPED, SOUND, OURS)
     colours = {PRINTED: "tab:red", f"{PRINTED}, {MEDIAN}": "tab:red", CLIPPED: "tab:purple", SOUND: "tab:orange"}
     quantity = "objective / non-private objective"
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        return tuple(self.named)
+
+    def plain(self, policy: str) -> str:
+        data, several, _ = policy.partition(", ")
+        return f"{data}, {FULL}" if several else FULL
 
     @property
     def read(self) -> int:
@@ -216,6 +221,7 @@ class KMeansCurves(Curves):
             "from several starts, which is how a ratio below 1 arises.",
             "As printed, noise may throw centres out of the box, and a few such runs make up most of a mean: the "
             "median says more. Clipped keeps centres in the box and sizes at one at least: the paper says neither.",
+            *self.remarks,
         ]
 
     def repeated(self, method: str, policy: str, epsilon: str, run: FigureRun) -> Floats:
@@ -230,10 +236,12 @@ def _centres(method: str, data: ClusteringData, named: Named, epsilon: str) -> F
     if named.exact and method != OURS:
         return data.lloyd(np.random.default_rng())
     if method == SOUND:
-        return _sound(data, epsilon)
+        return sound_sulq_kmeans(data, Fraction(epsilon))
     seed = int(np.random.default_rng().integers(2**31))
     if method == OURS:
-        return _ours(data, named, epsilon, seed)
+        mechanism = _calibrated(data, named.secrets, epsilon)
+        noisy = mechanism.draw(data.aggregates, SystemSource())
+        return cluster(mechanism.points(noisy, data.records), K, seed=seed).centers
     return not_private_centres(data, named, epsilon, seed, as_printed if method == PRINTED else clipped)
 
 
@@ -254,41 +262,17 @@ def not_private_centres(data: ClusteringData, named: Named, epsilon: str, seed: 
     )
 
 
-def _sound(data: ClusteringData, epsilon: str) -> Floats:
-    generator = np.random.default_rng()
-    centres = sound_sulq_kmeans(
-        data.positions,
-        data.weights,
-        data.domain.shape,
-        K,
-        epsilon=Fraction(epsilon),
-        rounds=ROUNDS,
-        generator=generator,
-    )
-    return data.values(centres)
-
-
-def _ours(data: ClusteringData, named: Named, epsilon: str, seed: int) -> Floats:
-    mechanism = _calibrated(data, named.secrets, epsilon)
-    if not isinstance(mechanism, Synopsis):
-        raise TypeError(f"{mechanism.name} releases no synopsis.")
-    noisy = mechanism.draw(data.aggregates, SystemSource())
-    return cluster(mechanism.points(noisy, data.records), K, seed=seed).centers
-
-
 @lru_cache(maxsize=64)
-def _calibrated(data: ClusteringData, secrets: Secrets, epsilon: str) -> Mechanism:
+def _calibrated(data: ClusteringData, secrets: Secrets, epsilon: str) -> Synopsis:
     query = KMeans(list(data.domain.names), k=K)
     with warnings.catch_warnings():
         # Where blocks are single cells nothing is secret, as in the paper.
         warnings.simplefilter("ignore", BlowfishWarning)
         policy = Policy(data.domain, secrets=secrets)
-    return make_plan(query, policy, epsilon=epsilon, records=data.records).mechanism
-
-
-# Figure 1(a): clusters of tweets, distance thresholds.
-
-_KILOMETRES = (2000, 1000, 500, 100)
+    mechanism = make_plan(query, policy, epsilon=epsilon, records=data.records).mechanism
+    if not isinstance(mechanism, Synopsis):
+        raise TypeError(f"{mechanism.name} releases no synopsis.")
+    return mechanism
 
 
 class Figure1a(KMeansCurves):
@@ -298,18 +282,12 @@ class Figure1a(KMeansCurves):
     title = "Figure 1(a): k-means of tweets, distance thresholds"
     meaning = "km: places at most so far apart are secret from each other; full domain: all places are."
     real_data = ("twitter_256x256.npy",)
-    policies = (FULL, *(f"{distance} km" for distance in _KILOMETRES))
     named = {
         FULL: everything("twitter"),
-        **{f"{distance} km": within("twitter", distance, **map_scale()) for distance in _KILOMETRES},
+        **{f"{distance} km": within("twitter", distance, **MAP_SCALE) for distance in (2000, 1000, 500, 100)},
     }
     read_off = {FULL: (1.29, 1.0, 1.0)}
-
-    def notes(self, run: FigureRun) -> list[str]:
-        return [*super().notes(run), "A grid of 256 x 256 cells stands for the paper's 300 x 400."]
-
-
-# Figure 1(b): clusters of one in a hundred of the Skin records, distance thresholds.
+    remarks = ("A grid of 256 x 256 cells stands for the paper's 300 x 400.",)
 
 
 class Figure1b(KMeansCurves):
@@ -318,16 +296,13 @@ class Figure1b(KMeansCurves):
     name = "1b"
     title = "Figure 1(b): k-means of colours (skin01), distance thresholds"
     real_data = ("skin.tsv",)
-    policies = (FULL, *(f"theta {theta}" for theta in SKIN_THETAS))
-    named = {FULL: everything("skin01"), **{f"theta {theta}": within("skin01", theta) for theta in SKIN_THETAS}}
+    named = {
+        FULL: everything("skin01"),
+        **{f"theta {theta}": within("skin01", theta) for theta in (256, 128, 64, 32)},
+    }
     read_off = dict(
-        zip(policies, ((35, 5.6, 4.7), (12.5, 3.2, 2.2), (9.5, 2.4, 1.6), (6, 2, 1.4), (5, 1.8, 1.25)), strict=True)
+        zip(named, ((35, 5.6, 4.7), (12.5, 3.2, 2.2), (9.5, 2.4, 1.6), (6, 2, 1.4), (5, 1.8, 1.25)), strict=True)
     )
-
-
-# Figure 1(c): clusters of the paper's synthetic data, distance thresholds.
-
-_THETAS = ("1.0", "0.5", "0.25", "0.1")
 
 
 class Figure1c(KMeansCurves):
@@ -335,24 +310,18 @@ class Figure1c(KMeansCurves):
 
     name = "1c"
     title = "Figure 1(c): k-means of 1,000 synthetic points in four dimensions, distance thresholds"
-    policies = (FULL, *(f"theta {theta}" for theta in _THETAS))
-    named = {FULL: everything("synthetic"), **{f"theta {theta}": within("synthetic", theta) for theta in _THETAS}}
+    named = {
+        FULL: everything("synthetic"),
+        **{f"theta {theta}": within("synthetic", theta) for theta in ("1.0", "0.5", "0.25", "0.1")},
+    }
     read_off = {FULL: (180, 8, 4.3), "theta 0.25": (5.7, 2.6, 1.7), "theta 0.1": (3.7, 2.5, 1.6)}
+    remarks = ("The data are synthetic, as in the paper; its own points are not published.",)
 
-    def notes(self, run: FigureRun) -> list[str]:
-        return [*super().notes(run), "The data are synthetic, as in the paper; its own points are not published."]
-
-
-# Figure 1(d): clusters of all, a tenth and a hundredth of the Skin records.
 
 _SIZES = ("skin", "skin10", "skin01")
-_FULL, _NEAR = "full domain", "theta 128"
+_NEAR = "theta 128"
 
 QUOTIENT = "full domain / theta 128"
-_SAID = (
-    "The paper's figure is the quotient of the two objectives, in the last columns of the table; it is made "
-    "of the values read off Figure 1(b); nothing was read off Figure 1(d)."
-)
 
 
 class Figure1d(KMeansCurves):
@@ -361,12 +330,16 @@ class Figure1d(KMeansCurves):
     name = "1d"
     title = "Figure 1(d): k-means of colours by number of records, full domain and theta = 128"
     real_data = ("skin.tsv",)
-    policies = tuple(f"{size}, {secrets}" for size in _SIZES for secrets in (_FULL, _NEAR))
     named = {
-        **{f"{size}, {_FULL}": everything(size) for size in _SIZES},
-        **{f"{size}, {_NEAR}": within(size, 128) for size in _SIZES},
+        f"{size}, {secrets}": everything(size) if secrets == FULL else within(size, 128)
+        for size in _SIZES
+        for secrets in (FULL, _NEAR)
     }
-    elsewhere = {f"skin01, {name}": Figure1b.read_off[name] for name in (_FULL, _NEAR)}
+    elsewhere = {f"skin01, {name}": Figure1b.read_off[name] for name in (FULL, _NEAR)}
+    remarks = (
+        "The paper's figure is the quotient of the two objectives, in the last columns of the table; it is made "
+        "of the values read off Figure 1(b); nothing was read off Figure 1(d).",
+    )
 
     def rows(self, measured: Mapping[Point, Measured], run: FigureRun) -> list[Row]:
         made = super().rows(measured, run)
@@ -381,16 +354,8 @@ class Figure1d(KMeansCurves):
                 row |= {f"{QUOTIENT}: {name}": quotient for name, quotient in quotients.items()}
         return made
 
-    def plain(self, policy: str) -> str:
-        return f"{policy.partition(',')[0]}, {_FULL}"
 
-    def notes(self, run: FigureRun) -> list[str]:
-        return [*super().notes(run), _SAID]
-
-
-# Figure 1(e): clusters of all data sets, attribute secrets.
-
-_SETS = ("twitter", "skin01", "synthetic")
+_SETS = {"twitter": Figure1a, "skin01": Figure1b, "synthetic": Figure1c}
 
 
 class Figure1e(KMeansCurves):
@@ -400,25 +365,15 @@ class Figure1e(KMeansCurves):
     title = "Figure 1(e): k-means of all data sets, attribute secrets"
     meaning = "attributes: values that differ in one attribute are secret from each other; full domain: all values are."
     real_data = ("twitter_256x256.npy", "skin.tsv")
-    policies = tuple(f"{data}, {secrets}" for data in _SETS for secrets in ("full domain", "attributes"))
     named = {
-        **{f"{data}, full domain": everything(data) for data in _SETS},
-        **{f"{data}, attributes": attributes(data) for data in _SETS},
+        f"{data}, {secrets}": everything(data) if secrets == FULL else attributes(data)
+        for data in _SETS
+        for secrets in (FULL, "attributes")
     }
     read_off = {"skin01, attributes": (15, 3.4, 2.1)}
-    elsewhere = {
-        f"{data}, full domain": figure.read_off[FULL]
-        for data, figure in zip(_SETS, (Figure1a, Figure1b, Figure1c), strict=True)
-    }
+    elsewhere = {f"{data}, {FULL}": figure.read_off[FULL] for data, figure in _SETS.items()}
+    remarks = ("Published: full domain is that of Figures 1(a), 1(b) and 1(c).",)
 
-    def notes(self, run: FigureRun) -> list[str]:
-        return [*super().notes(run), "Published: full domain is that of Figures 1(a), 1(b) and 1(c)."]
-
-    def plain(self, policy: str) -> str:
-        return f"{policy.partition(',')[0]}, full domain"
-
-
-# Figure 1(f): clusters of tweets, partitions of the map.
 
 _WIDTHS = {"partition of 100": 26, "partition of 1,000": 8, "partition of 10,000": 3, "single cells": 1}
 
@@ -430,19 +385,15 @@ class Figure1f(KMeansCurves):
     title = "Figure 1(f): k-means of tweets, partitions"
     meaning = "partition: places of the same block are secret from each other; full domain: all places are."
     real_data = ("twitter_256x256.npy",)
-    policies = (FULL, *_WIDTHS)
-    named = {FULL: everything("twitter"), **{name: blocks(width, width) for name, width in _WIDTHS.items()}}
+    named = {FULL: everything("twitter"), **{name: blocks(width) for name, width in _WIDTHS.items()}}
     read_off = {"partition of 100": (1.007, 1.0, 1.0)}
     elsewhere = {
         FULL: Figure1a.read_off[FULL],
         **dict.fromkeys(("partition of 1,000", "partition of 10,000"), read_off["partition of 100"]),
         "single cells": (1.0, 1.0, 1.0),
     }
-
-    def notes(self, run: FigureRun) -> list[str]:
-        said = "A grid of 256 x 256 cells stands for the paper's 300 x 400; blocks of 26, 8 and 3 make about as many."
-        read = "Published: the three curves of partitions coincide and were read once; full domain is Figure 1(a)'s."
-        exact = (
-            "Single cells: nothing is secret, so no mechanism adds noise, and the paper's text says that it is exact."
-        )
-        return [*super().notes(run), said, read, exact]
+    remarks = (
+        "A grid of 256 x 256 cells stands for the paper's 300 x 400; blocks of 26, 8 and 3 make about as many.",
+        "Published: the three curves of partitions coincide and were read once; full domain is Figure 1(a)'s.",
+        "Single cells: nothing is secret, so no mechanism adds noise, and the paper's text says that it is exact.",
+    )

@@ -18,8 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_lab.paper import data
-from blowfish_lab.paper.curves import FULL, SOUND, Curves, ratios_to_ours, span
-from blowfish_lab.paper.figure import OURS, FigureRun, Measured, Point, Row, are_numbers
+from blowfish_lab.paper.figure import (
+    FULL,
+    OURS,
+    SOUND,
+    Curves,
+    FigureRun,
+    Measured,
+    Point,
+    Row,
+    are_numbers,
+    ratios_to_ours,
+    span,
+)
 from blowfish_privacy.domain import Domain, Integer
 from blowfish_privacy.graphs import DistanceThreshold, FullDomain
 from blowfish_privacy.mechanisms import OrderedFamily, OrderedHierarchical
@@ -87,6 +98,10 @@ class OrderedCurves(Curves):
     quantity = "mean squared error of a random range"
     methods = (SOUND, SOUND_ORDERED, OURS)
     colours = {SOUND: "tab:orange", SOUND_ORDERED: "tab:brown"}
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        return tuple(self.thresholds)
 
     @property
     def read(self) -> int:
@@ -204,7 +219,7 @@ def paper_mechanism(size: int, theta: int | None, epsilon: str) -> OrderedFamily
         )
         for share in shares
     ]
-    best = min(made, key=lambda each: _range_error(each))
+    best = min(made, key=_range_error)
     if best.certify(policy).amount != amount:
         raise ArithmeticError("the paper's mechanism must be compared at the same loss.")
     return best
@@ -215,29 +230,17 @@ def _range_error(mechanism: OrderedHierarchical) -> float:
     return (mechanism.size + 1) * trace - together
 
 
-__all__ = ["FULL", "OrderedCurves", "our_mechanism", "paper_mechanism", "policy_of"]
-
-
-# Figure 2(b): ranges of Adult's capital loss.
-
-_THETAS = (1000, 500, 100, 50, 10, 1)
-
-
 class Figure2b(OrderedCurves):
     """4,357 values, seven thresholds."""
 
     name = "2b"
     title = "Figure 2(b): ranges of capital loss (Adult)"
     real_data = ("adult.csv",)
-    policies = (FULL, *(f"theta {theta}" for theta in _THETAS))
-    thresholds = {FULL: None, **{f"theta {theta}": theta for theta in _THETAS}}
-    at_one = dict(zip(policies, (3500, 3000, 2900, 1000, 850, 200, 4), strict=True))
+    thresholds = {FULL: None, **{f"theta {theta}": theta for theta in (1000, 500, 100, 50, 10, 1)}}
+    at_one = dict(zip(thresholds, (3500, 3000, 2900, 1000, 850, 200, 4), strict=True))
 
     def counts(self, run: FigureRun) -> npt.NDArray[np.int64]:
         return data.capital_loss(run)
-
-
-# Figure 2(c): ranges of the latitude of tweets.
 
 
 class Figure2c(OrderedCurves):
@@ -247,9 +250,8 @@ class Figure2c(OrderedCurves):
     title = "Figure 2(c): ranges of latitude (Twitter)"
     meaning = "km: places at most so far apart are secret from each other; full domain: all places are."
     real_data = ("twitter_256x256.npy",)
-    policies = (FULL, "500 km", "50 km", "5 km")
     thresholds = {FULL: None, "500 km": 58, "50 km": 6, "5 km": 1}
-    at_one = dict(zip(policies, (1200, 900, 190, 4), strict=True))
+    at_one = dict(zip(thresholds, (1200, 900, 190, 4), strict=True))
 
     def counts(self, run: FigureRun) -> npt.NDArray[np.int64]:
         return data.tweets(run).sum(axis=0)

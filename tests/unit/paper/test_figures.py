@@ -10,9 +10,20 @@ import numpy as np
 import pytest
 
 from blowfish_lab.paper import data, runner
-from blowfish_lab.paper.curves import CLIPPED, FULL, PRINTED, SOUND, Curves, span
 from blowfish_lab.paper.data import clustering_data
-from blowfish_lab.paper.figure import EPSILONS, OURS, PUBLISHED, FigureRun, Panel, draw_panels
+from blowfish_lab.paper.figure import (
+    CLIPPED,
+    EPSILONS,
+    FULL,
+    OURS,
+    PRINTED,
+    PUBLISHED,
+    SOUND,
+    Curves,
+    FigureRun,
+    draw_panels,
+    span,
+)
 from blowfish_lab.paper.figure_1 import QUOTIENT, as_printed, clipped, cluster_sums, not_private_centres
 from blowfish_lab.paper.figure_2 import SOUND_ORDERED, UNORDERED, OrderedCurves, in_order, paper_mechanism, policy_of
 from blowfish_lab.paper.runner import FIGURES
@@ -384,7 +395,7 @@ NUMBERS = {"mean": 2.0, "lower": 1.0, "median": 1.5, "upper": 3.0, "repeats": 3,
 def test_the_lowest_panel_of_every_column_has_labels(many):
     rows = [{"epsilon": 0.1, "ours": 1.0}, {"epsilon": 1.0, "ours": 2.0}]
     last = [{**row, "published": 3.0} for row in rows]
-    panels = [Panel(str(place), last if place == many - 1 else rows) for place in range(many)]
+    panels = {str(place): last if place == many - 1 else rows for place in range(many)}
     figure = draw_panels(panels, {"published": "black", "ours": "blue"}, "title", "quantity", "caption")
     figure.canvas.draw()
     axes = figure.axes[:many]
