@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from blowfish_privacy.aggregates import TableAggregates
+from blowfish_privacy.mechanisms import row_noise
 from blowfish_privacy.mechanisms.synthetic import rounds
 from blowfish_privacy.mechanisms.synthetic.rounds import Look, TableChoice
 from blowfish_privacy.testing.oracle import ABSENT
@@ -75,20 +76,19 @@ def follow(mechanism, table, source, first: Run) -> Run:
         selections.append(Selection(atoms, list(candidates), coefficient, drawn))
         return drawn
 
-    with pytest.MonkeyPatch.context() as patches, drawing(mechanism.tariff, needed):
+    with pytest.MonkeyPatch.context() as patches, drawing(needed):
         patches.setattr(rounds, "draw_packing", forced)
         numbers = mechanism.draw(TableAggregates(mechanism.domain, table), source)
     return Run(numbers, mechanism.steps(numbers), exact, selections)
 
 
 @contextmanager
-def drawing(tariff, draw) -> Iterator[None]:
-    """Let a tariff draw its noise otherwise."""
-    tariff.law = replace(type(tariff).law, draw=draw)
-    try:
+def drawing(draw) -> Iterator[None]:
+    """Let the noise on tables be drawn otherwise."""
+    with pytest.MonkeyPatch.context() as patches:
+        for sampler in ("discrete_laplace", "discrete_gaussian"):
+            patches.setattr(row_noise, sampler, draw)
         yield
-    finally:
-        del tariff.law
 
 
 def exact_tables(mechanism, table) -> dict[tuple[int, ...], np.ndarray]:

@@ -30,7 +30,6 @@ from blowfish_privacy.testing.seeded import SeededSource
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
 from pair_classes import class_of
-from synthetic_steps import drawing
 
 ROOT = Path(__file__).parents[2]
 EVERY = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
@@ -174,10 +173,7 @@ def measured_with(noise, mechanism, counts):
     with pytest.MonkeyPatch.context() as patch:
         for sampler in NOISY:
             patch.setattr(sampler, noise)
-        if mechanism.name in IN_ROUNDS:
-            with drawing(mechanism.tariff, noise):
-                return mechanism.measure(counts, SeededSource(1))
-        return mechanism.measure(counts, NoNoise())
+        return mechanism.measure(counts, SeededSource(1) if mechanism.name in IN_ROUNDS else NoNoise())
 
 
 def drawn_with(mechanism, counts):

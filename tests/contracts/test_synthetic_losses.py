@@ -23,7 +23,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic import rounds
 from blowfish_privacy.mechanisms.synthetic.approach import PAIRS, TREE
-from blowfish_privacy.mechanisms.synthetic.costs import Costs
+from blowfish_privacy.mechanisms.synthetic.costs import Costs, TableNoise
 from blowfish_privacy.mechanisms.synthetic.rounds import Look, Looks, TableChoice, encoded
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.testing.oracle import neighbours
@@ -82,7 +82,7 @@ def losses(mechanism, pairs, before, after, order):
     for step in before.steps:
         if isinstance(step, TableChoice):
             pair = next(selections)
-            costs = Costs(mechanism.scope.policy, mechanism.domain, mechanism.tariff)
+            costs = Costs(mechanism.scope.policy, mechanism.domain, mechanism.noise)
             told = {costs.classes[number] for number in step.classes}
             charged = costs.of_choice(step.coefficient, mechanism.scope.candidates)
             reaches = costs.largest(mechanism.scope.candidates)
@@ -195,14 +195,15 @@ def test_without_a_mistake_nothing_is_exceeded(name):
 def test_half_the_noise_is_caught(name, monkeypatch):
     """Tables that are thought to change half as much get half the deviation of the noise."""
     mechanism = made(name, POLICY, Fraction(20))
-    honest, share = mechanism.tariff.weights, Fraction(1, 4 if mechanism.counted_in is RHO else 2)
+    honest, share = TableNoise.weights, Fraction(1, 4 if mechanism.counted_in is RHO else 2)
 
-    def halved(form, policy):
-        return {pairs: share * weight for pairs, weight in honest(form, policy).items()}
+    def halved(noise, form, policy):
+        weights = honest(noise, form, policy)
+        return {pairs: share * weight for pairs, weight in weights.items()} if noise is mechanism.noise else weights
 
     first, second = (table_of(mechanism, side) for side in PAIR)
     with monkeypatch.context() as patches:
-        patches.setattr(mechanism.tariff, "weights", halved, raising=False)
+        patches.setattr(TableNoise, "weights", halved)
         weaker = made(name, POLICY, Fraction(20))
         before = run(weaker, first, SeededSource(1))
         after = follow(weaker, second, SeededSource(1), before)
@@ -286,7 +287,7 @@ def test_every_number_drawn_is_added_to_one_count_as_it_is(name):
         drawn.append(generator.permutation(size) + 10**6 * (len(drawn) + 1))
         return drawn[-1]
 
-    with drawing(mechanism.tariff, marked):
+    with drawing(marked):
         found = run(mechanism, table_of(mechanism, PAIR[0]), SeededSource(1))
     looks = [step for step in found.steps if isinstance(step, Look)]
     assert len(looks) == len(drawn) >= 6
@@ -365,7 +366,7 @@ def choice_after(mechanism, first_noisy, tables):
     honest = rounds.Rounds._chosen
     looks = Looks(mechanism.costs, mechanism.limits, counts[0], None)
     made = rounds.Rounds(looks, 2, [], mechanism.scope.candidates)
-    with pytest.MonkeyPatch.context() as patches, drawing(mechanism.tariff, needed):
+    with pytest.MonkeyPatch.context() as patches, drawing(needed):
         patches.setattr(rounds.Rounds, "_chosen", chosen)
         with pytest.raises(Seen) as seen:
             made.run([])

@@ -180,7 +180,7 @@ class SyntheticResult(Result):
 
     def tables(self) -> list[Table]:
         """Return the tables that were measured, as they were measured: their errors come from the noise alone."""
-        domain, law = self.domain, self._mechanism.tariff.law
+        domain, law = self.domain, self._mechanism.noise.rows.law
         looks = [step for step in self._mechanism.steps(self.release.noisy) if isinstance(step, Look)]
         return [
             Table(

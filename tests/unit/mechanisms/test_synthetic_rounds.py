@@ -148,18 +148,18 @@ def test_a_level_of_an_attribute_loses_what_the_attribute_does():
 
 DOMAIN = bp.Domain(a=bp.Integer(0, 2), b=bp.Integer(0, 3), c=bp.Integer(0, 1), d=bp.Integer(0, 1))
 
-TARIFFS = pytest.mark.parametrize("tariff", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
 
 
-def costs_of(secrets, tariff, **options):
-    return Costs(bp.Policy(DOMAIN, secrets=secrets, **options), DOMAIN, tariff)
+def costs_of(secrets, noise, **options):
+    return Costs(bp.Policy(DOMAIN, secrets=secrets, **options), DOMAIN, noise)
 
 
-@TARIFFS
+@NOISES
 @given(policy=policies(most_cells=12, most_attributes=3, sizes=("known", "unknown"), most_facts=0))
 @settings(max_examples=examples(60), deadline=None)
-def test_no_pair_changes_a_table_by_more_than_its_class_pays_for(tariff, policy):
-    costs = Costs(policy, policy.domain, tariff)
+def test_no_pair_changes_a_table_by_more_than_its_class_pays_for(noise, policy):
+    costs = Costs(policy, policy.domain, noise)
     ways = range(1, len(policy.domain.names) + 1)
     tables = [axes for many in ways for axes in combinations(range(len(policy.domain.names)), many)]
     for before, after in neighbours(policy, 1):
@@ -171,7 +171,7 @@ def test_no_pair_changes_a_table_by_more_than_its_class_pays_for(tariff, policy)
                     table[tuple(cell[axis] for axis in axes)] += 1
             difference = np.abs(counts[0] - counts[1])
             assert difference.sum() <= costs.changes(axes).get(pairs, 0)
-            lost = (difference**2).sum() / 2 if tariff is GAUSSIAN else difference.sum()
+            lost = (difference**2).sum() / 2 if noise is GAUSSIAN else difference.sum()
             assert lost <= costs.weights(axes).get(pairs, 0)
 
 
@@ -196,8 +196,8 @@ def test_a_choice_costs_its_range_once_for_every_class():
 
 @pytest.mark.parametrize("amount", [Fraction(1, 10**12), Fraction(1, 3), Fraction(7), Fraction(10**9)])
 def test_a_reach_costs_at_most_what_it_may_and_hardly_less(amount):
-    for tariff in (LAPLACE, GAUSSIAN):
-        cost = tariff.of_choice(tariff.reach_for(amount))
+    for noise in (LAPLACE, GAUSSIAN):
+        cost = noise.of_choice(noise.reach_for(amount))
         assert amount * Fraction(999, 1000) <= cost <= amount
 
 
@@ -212,17 +212,17 @@ def test_the_accountant_takes_no_step_above_a_limit():
         accountant.charge({changing("c"): Fraction(1, 10**30)})
 
 
-@TARIFFS
+@NOISES
 @given(data=st.data())
 @settings(max_examples=examples(100), deadline=None)
-def test_shares_stay_within_the_room_of_every_class_and_use_it(tariff, data):
-    costs = costs_of(bp.Attributes(), tariff)
+def test_shares_stay_within_the_room_of_every_class_and_use_it(noise, data):
+    costs = costs_of(bp.Attributes(), noise)
     listed = [axes for many in (1, 2, 3) for axes in combinations(range(4), many)]
     tables = data.draw(st.lists(st.sampled_from(listed), min_size=1, unique=True))
     importance = data.draw(st.lists(st.floats(1e-3, 1e6), min_size=len(tables), max_size=len(tables)))
     rooms = st.fractions(Fraction(1, 10**6), 10)
     room = {pairs: data.draw(rooms) for pairs in costs.classes}
-    scales = allocated([costs.weights(axes) for axes in tables], importance, room, tariff.power)
+    scales = allocated([costs.weights(axes) for axes in tables], importance, room, noise.power)
     lost = dict.fromkeys(costs.classes, Fraction(0))
     for axes, scale in zip(tables, scales, strict=True):
         for pairs, cost in costs.of_look(axes, scale).items():

@@ -20,11 +20,15 @@ from blowfish_privacy.mechanisms.synthetic.tree import (
     cells_of,
     cliques_of,
     fit_tree,
-    spread_over,
 )
 from effort import examples
 
 SHAPES = st.lists(st.integers(2, 4), min_size=2, max_size=6).map(tuple)
+
+
+def spread_over(shape, axes, clique):
+    """The shape in which a table of some of a clique's attributes is added to the clique's table."""
+    return tuple(shape[axis] if axis in axes else 1 for axis in clique)
 
 
 @st.composite

@@ -19,13 +19,14 @@ from blowfish_privacy.mechanisms.synthetic.model import (
     MODEL_CELLS,
     MOST_GROWTH,
     REFILLED,
-    ROOM_PRICE,
+    ROOM_COST,
     Axes,
     Known,
     Measurement,
     Model,
     Zeros,
     combined,
+    raked,
 )
 from blowfish_privacy.mechanisms.synthetic.rounds import FIRST, Looks, Rounds, Step, importance_of
 from blowfish_privacy.mechanisms.synthetic.tree import (
@@ -33,9 +34,7 @@ from blowfish_privacy.mechanisms.synthetic.tree import (
     TreeFit,
     TreeModel,
     fit_tree,
-    others_of,
     spanning,
-    spread_over,
     tree_cells,
 )
 from blowfish_privacy.privacy.loss import PairClass
@@ -83,13 +82,8 @@ def triples_of(shape: Sequence[int], pairs: Collection[Axes]) -> list[Axes]:
 
 def implied_by_pairs(triple: Floats) -> Floats:
     """Return the table of largest entropy among those with the same pairs, about."""
-    pairs = [triple.sum(axis=axis, keepdims=True) for axis in range(3)]
-    found = np.ones_like(triple)
-    for _ in range(_RAKING):
-        for axis, pair in enumerate(pairs):
-            sums = found.sum(axis=axis, keepdims=True)
-            found = found * np.divide(pair, sums, out=np.zeros_like(sums), where=sums > 0)
-    return found
+    pairs = [(axis, triple.sum(axis=axis, keepdims=True)) for axis in range(3)]
+    return raked(np.ones_like(triple), pairs, _RAKING)
 
 
 # Impossible combinations taken together: how large a tree they need, and whether they leave anything possible.
@@ -123,11 +117,11 @@ def _some_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
     possible = [np.ones(tree.sizes(number), dtype=np.bool_) for number in range(len(tree.cliques))]
     for each in zeros:
         home = tree.home(each.axes) or 0
-        possible[home] &= ~each.impossible.reshape(spread_over(shape, each.axes, tree.cliques[home]))
+        possible[home] &= ~each.impossible.reshape(tree.spread(home, each.axes))
     for number in range(len(possible) - 1, 0, -1):
-        clique, shared, above = tree.cliques[number], tree.separators[number], tree.parents[number]
-        message = possible[number].any(axis=others_of(clique, shared))
-        possible[above] &= np.reshape(message, spread_over(shape, shared, tree.cliques[above]))
+        shared, above = tree.separators[number], tree.parents[number]
+        message = possible[number].any(axis=tree.others(number, shared))
+        possible[above] &= np.reshape(message, tree.spread(above, shared))
     return bool(possible[0].any())
 
 
@@ -195,7 +189,7 @@ class _Growth:
         return fit_tree(self.shape, self.total, inside, self.zeros, start=start, rounds=rounds)
 
     def scores(self, model: TreeModel) -> dict[Axes, float]:
-        """Say how many records each pair tells beyond the model, less the price of its room; only those worth it."""
+        """Say how many records each pair tells beyond the model, less what its room costs; only those worth it."""
         found: dict[Axes, float] = {}
         for axes, each in self.known.items():
             if len(axes) != 2 or model.tree.home(axes) is not None or each.counts.size > MOST_GROWTH * MODEL_CELLS:
@@ -206,7 +200,7 @@ class _Growth:
             if told > _LEAST_TOLD * self.total + _ABOVE_NOISE * noise:
                 alone = max(map(len, model.tree.cliques)) == 1
                 growth = (each.counts.size if alone else max(0, self.cells(axes) - model.tree.cells)) / MODEL_CELLS
-                found[axes] = told - ROOM_PRICE * growth * self.total
+                found[axes] = told - ROOM_COST * growth * self.total
         return {axes: score for axes, score in found.items() if score > 0}
 
     def take(self, pairs: Sequence[Axes]) -> bool:
@@ -294,7 +288,7 @@ class TreeApproach(Approach):
     def first(self, scope: Scope, limits: Limits) -> list[Fraction]:
         weights = [scope.costs.weights(axes) for axes in scope.single]
         room = {pairs: FIRST * limit for pairs, limit in limits.items()}
-        return allocated(weights, [float(size) for size in scope.domain.shape], room, scope.tariff.power)
+        return allocated(weights, [float(size) for size in scope.domain.shape], room, scope.noise.power)
 
     def words(self, scope: Scope) -> str:
         return (
@@ -331,7 +325,7 @@ class PairsApproach(Approach):
         """Return the scales of all attributes, and then of all pairs."""
         tables, shape = [*scope.single, *scope.pairs], scope.domain.shape
         weights = [scope.costs.weights(axes) for axes in tables]
-        return allocated(weights, [importance_of(shape, axes) for axes in tables], limits, scope.tariff.power)
+        return allocated(weights, [importance_of(shape, axes) for axes in tables], limits, scope.noise.power)
 
     def words(self, scope: Scope) -> str:
         return (
@@ -356,13 +350,8 @@ def chosen_approach(scope: Scope, limits: Limits, records: int | None) -> Approa
         return PAIRS
     if not scope.pairs or scope.domain.size <= _SMALL_DOMAIN or not records:
         return TREE
-    return PAIRS if clearness(scope, limits, records) >= _CLEAR else TREE
-
-
-def clearness(scope: Scope, limits: Limits, records: int) -> float:
-    """Compare the records with the noise of a pair when all pairs are measured, the root over all of its cells."""
     scales = PAIRS.scales(scope, limits)[len(scope.single) :]
     noise = [
-        sqrt(scope.tariff.variance(scale) * scope.cells(axes)) for axes, scale in zip(scope.pairs, scales, strict=True)
+        sqrt(scope.noise.variance(scale) * scope.cells(axes)) for axes, scale in zip(scope.pairs, scales, strict=True)
     ]
-    return records * len(noise) / max(sum(noise), 1e-300)
+    return PAIRS if records * len(noise) / max(sum(noise), 1e-300) >= _CLEAR else TREE

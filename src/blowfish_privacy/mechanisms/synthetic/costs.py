@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,10 +15,8 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
 from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Zeros, candidates_for, pairs_for
-from blowfish_privacy.noise import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, Law
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import PairClass, classes_met, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import Measure
 from blowfish_privacy.queries import Synthetic
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.queries.query import LinearForm
@@ -30,80 +27,49 @@ Changes = Mapping[PairClass, Fraction]
 """How much the counts of a table change along the secret pairs of each class; classes that it does not tell are out."""
 
 
-class Tariff(ABC):
-    """One law of noise, and what is lost by it and by choices, in its measure."""
+@dataclass(frozen=True)
+class TableNoise:
+    """The noise on tables, and what it and choices cost, in its measure."""
 
-    noise: RowNoise
-    law: Law
-    power: float
-    """The standard deviation is proportional to the amount to the power of minus this."""
+    rows: RowNoise
     choice_share: Fraction
     """The share of a round that pays for the choice."""
     finer: Fraction
     """How many times as much the next round may use where one told too little."""
 
     @property
-    def measure(self) -> Measure:
-        """What losses are counted in."""
-        return self.noise.counted_in
+    def power(self) -> float:
+        """The standard deviation is proportional to the amount to the power of minus this."""
+        return 1 / self.rows.power
 
     def weights(self, form: LinearForm, policy: Policy) -> Changes:
         """Say what noise of scale one on a table costs each class; of scale b it costs ``1 / b`` times as much."""
-        changes = self.noise.by_class(form, policy, self.noise.sensitivity(form, policy).value)
-        return {pairs: self.noise.lost(change, Fraction(1)) for pairs, change in changes.items() if change}
+        changes = self.rows.by_class(form, policy, self.rows.sensitivity(form, policy).value)
+        return {pairs: self.rows.lost(change, Fraction(1)) for pairs, change in changes.items() if change}
 
     def variance(self, scale: Fraction) -> float:
         """Return the variance of noise of a scale; that of no noise is 0, and of any other more than 0."""
-        return max(self.law.variance(scale), 1e-60) if scale else 0.0
+        return max(self.rows.variance(scale), 1e-60) if scale else 0.0
 
-    @abstractmethod
-    def of_choice(self, reach: Fraction) -> Fraction:
-        """Say what a choice costs along whose pairs the logarithm of any probability changes by at most ``reach``."""
-
-    @abstractmethod
-    def reach_for(self, amount: Fraction) -> Fraction:
-        """Return a reach that costs at most an amount."""
-
-    @abstractmethod
     def size(self, scale: Fraction) -> float:
         """Return the mean absolute value of noise of a scale, about."""
-
-
-class LaplaceTariff(Tariff):
-    """Discrete Laplace noise, in epsilon: changes over the scale; a choice costs its reach."""
-
-    noise, law, power = LAPLACE_ROWS, DISCRETE_LAPLACE, 1.0
-    choice_share, finer = Fraction(1, 5), Fraction(3, 2)
+        return float(scale) if self.rows.power == 1 else sqrt(2 / pi * float(scale))
 
     def of_choice(self, reach: Fraction) -> Fraction:
-        return reach
+        """Say what a choice costs along whose pairs the logarithm of any probability changes by at most ``reach``."""
+        return reach if self.rows.power == 1 else reach**2 / 8
 
     def reach_for(self, amount: Fraction) -> Fraction:
-        return amount
-
-    def size(self, scale: Fraction) -> float:
-        return float(scale)
-
-
-class GaussianTariff(Tariff):
-    """Discrete Gaussian noise, in rho: squared changes over twice the variance; a choice costs its reach^2 / 8."""
-
-    noise, law, power = GAUSSIAN_ROWS, DISCRETE_GAUSSIAN, 0.5
-    choice_share, finer = Fraction(1, 10), Fraction(2)
-
-    def of_choice(self, reach: Fraction) -> Fraction:
-        return reach**2 / 8
-
-    def reach_for(self, amount: Fraction) -> Fraction:
+        """Return a reach that costs at most an amount."""
+        if self.rows.power == 1:
+            return amount
         bits = max(_BITS, amount.denominator.bit_length())
         grown = 8 * amount * 4**bits
         return Fraction(isqrt(grown.numerator // grown.denominator), 2**bits)
 
-    def size(self, scale: Fraction) -> float:
-        return sqrt(2 / pi * float(scale))
 
-
-LAPLACE, GAUSSIAN = LaplaceTariff(), GaussianTariff()
+LAPLACE = TableNoise(LAPLACE_ROWS, choice_share=Fraction(1, 5), finer=Fraction(3, 2))
+GAUSSIAN = TableNoise(GAUSSIAN_ROWS, choice_share=Fraction(1, 10), finer=Fraction(2))
 
 
 # Adding up what steps cost, where each may depend on what the ones before it returned.
@@ -160,9 +126,9 @@ def allocated(
     multipliers = np.ones(len(classes))
     amounts = np.zeros(len(weights))
     for _ in range(_ROUNDS):
-        # The least sum of w_S m_S^-p with constraints sum c_S m_S <= room has m_S = (w_S / price_S)^(1 / (1 + p)).
-        prices = np.maximum(multipliers @ matrix, 1e-300)
-        before, amounts = amounts, np.where(paid, (wanted / prices) ** (1 / (1 + power)), 0.0)
+        # The least sum of w_S m_S^-p with constraints sum c_S m_S <= room has m_S = (w_S / cost_S)^(1 / (1 + p)).
+        costs = np.maximum(multipliers @ matrix, 1e-300)
+        before, amounts = amounts, np.where(paid, (wanted / costs) ** (1 / (1 + power)), 0.0)
         if np.allclose(amounts, before, rtol=_SETTLED, atol=0.0):
             break
         multipliers *= np.maximum(matrix @ amounts / limits, 1e-3) ** 0.7
@@ -206,7 +172,7 @@ class Costs:
     policy: Policy
     domain: Domain
     """The attributes of the records."""
-    tariff: Tariff
+    noise: TableNoise
     _told: dict[Axes, Changes] = field(default_factory=dict[Axes, Changes])
     _moved: dict[Axes, Changes] = field(default_factory=dict[Axes, Changes])
 
@@ -221,13 +187,13 @@ class Costs:
 
     def weights(self, axes: Axes) -> Changes:
         """Say what noise of scale 1 on a table costs; classes that the table does not tell are left out."""
-        return self._derived(axes, self.tariff, self._told)
+        return self._derived(axes, self.noise, self._told)
 
     def changes(self, axes: Axes) -> Changes:
         """Say by how much the counts of a table change, added up over its cells."""
         return self._derived(axes, LAPLACE, self._moved)
 
-    def _derived(self, axes: Axes, tariff: Tariff, known: dict[Axes, Changes]) -> Changes:
+    def _derived(self, axes: Axes, noise: TableNoise, known: dict[Axes, Changes]) -> Changes:
         """Put the table of several attributes together from those of one, where a pair changes one attribute only.
 
         Such a pair takes a record from one cell of a table to another just if it does so in the table of the attribute
@@ -235,13 +201,11 @@ class Costs:
         """
         if axes not in known:
             single = axes if len(axes) > 1 and self._one_at_a_time else ()
-            every = (self._derived((axis,), tariff, known).items() for axis in single)
+            every = (self._derived((axis,), noise, known).items() for axis in single)
             together = {pairs: change for changes in every for pairs, change in changes}
-            known[axes] = together or tariff.weights(self._form(axes), self.policy)
+            form = HistogramForm(self.domain.project([self.domain.names[axis] for axis in axes]))
+            known[axes] = together or noise.weights(form, self.policy)
         return known[axes]
-
-    def _form(self, axes: Axes) -> HistogramForm:
-        return HistogramForm(self.domain.project([self.domain.names[axis] for axis in axes]))
 
     def of_look(self, axes: Axes, scale: Fraction) -> Changes:
         """Say what noise of a scale on a table costs."""
@@ -254,7 +218,7 @@ class Costs:
         its weight changes by that factor, and the sum of all weights by that factor the other way.
         """
         reaches = self.largest(tables)
-        return {pairs: self.tariff.of_choice(2 * coefficient * reach) for pairs, reach in reaches.items()}
+        return {pairs: self.noise.of_choice(2 * coefficient * reach) for pairs, reach in reaches.items()}
 
     def largest(self, tables: Collection[Axes]) -> dict[PairClass, Fraction]:
         """Return the largest change of any of several tables, for each class that one of them tells."""
@@ -288,7 +252,7 @@ class Scope:
 
     query: Synthetic
     policy: Policy
-    tariff: Tariff
+    noise: TableNoise
 
     @cached_property
     def domain(self) -> Domain:
@@ -298,7 +262,7 @@ class Scope:
     @cached_property
     def costs(self) -> Costs:
         """What looking at tables costs under the policy."""
-        return Costs(self.policy, self.domain, self.tariff)
+        return Costs(self.policy, self.domain, self.noise)
 
     @cached_property
     def single(self) -> list[Axes]:

@@ -10,8 +10,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.synthetic.mixture_fit import Grouping, fitted, gathered
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros
+from blowfish_privacy.mechanisms.synthetic.mixture_fit import Grouping, Reals, fitted, gathered
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros, given_columns
 from blowfish_privacy.support.arrays import Floats, Integers
 
 MOST_MADE_UP = 50.0
@@ -127,11 +127,6 @@ def mixture_records(
     return drawn, components
 
 
-def given_columns(kept: Integers | None) -> list[int]:
-    """List the columns that are given."""
-    return [] if kept is None else [axis for axis in range(kept.shape[1]) if (kept[:, axis] >= 0).all()]
-
-
 def _rounded(weights: Floats, many: int, generator: np.random.Generator) -> Integers:
     """Share out records among components: each as many as it weighs, rounded up or down."""
     ends = np.floor(np.cumsum(weights) / weights.sum() * many + generator.random()).astype(np.int64)
@@ -183,7 +178,9 @@ def whole_counts(expected: Floats, size: int, generator: np.random.Generator) ->
     return times
 
 
-def likely_components(mixture: Mixture, kept: Integers, given: list[int], generator: np.random.Generator) -> Integers:
+def likely_components(
+    mixture: Mixture, kept: Integers, given: Sequence[int], generator: np.random.Generator
+) -> Integers:
     """Draw a component for each record by its chances, given the columns that are known.
 
     Records alike in these follow each other, and take the components at points of equal distance.
@@ -201,7 +198,7 @@ def likely_components(mixture: Mixture, kept: Integers, given: list[int], genera
     return found
 
 
-def _chances(mixture: Mixture, alike: Integers, given: list[int]) -> Iterator[tuple[int, Floats]]:
+def _chances(mixture: Mixture, alike: Integers, given: Sequence[int]) -> Iterator[tuple[int, Floats]]:
     """Yield the cumulative chances of all components for some of the distinct rows, with the number of the first."""
     logarithms = [np.log(np.maximum(mixture.shares[axis].T, 1e-30)) for axis in given]
     step = max(1, MOST_CELLS // len(mixture.weights))
@@ -225,8 +222,6 @@ def _chances(mixture: Mixture, alike: Integers, given: list[int]) -> Iterator[tu
 # Cells where few records are expected do not count. Most of them are empty and should be; one that is not would look
 # wrong, and rare combinations would disappear from the records.
 
-Reals = NDArray[np.float32]
-
 SWEEPS = 3
 MOST_WORK = 50_000_000
 """Records times squared attributes up to which values are exchanged: some seconds."""
@@ -245,7 +240,7 @@ class _Cells:
 
 
 def exchanged(
-    drawn: Integers, components: Integers, mixture: Mixture, given: list[int], generator: np.random.Generator
+    drawn: Integers, components: Integers, mixture: Mixture, given: Sequence[int], generator: np.random.Generator
 ) -> Integers:
     """Let records of the same component exchange values, except in given columns."""
     many, attributes = drawn.shape
@@ -351,7 +346,9 @@ def only_possible(drawn: Integers, mixture: Mixture, generator: np.random.Genera
     return copied
 
 
-def _copied(drawn: Integers, wrong: NDArray[np.bool_], given: list[int], generator: np.random.Generator) -> Integers:
+def _copied(
+    drawn: Integers, wrong: NDArray[np.bool_], given: Sequence[int], generator: np.random.Generator
+) -> Integers:
     """Replace impossible records by possible ones that are alike in the given columns."""
     keys = np.unique(drawn[:, given], axis=0, return_inverse=True)[1].ravel() if given else np.zeros(len(drawn), int)
     right = np.flatnonzero(~wrong)

@@ -19,7 +19,7 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros, raked
 from blowfish_privacy.mechanisms.synthetic.tree import Step, spanning, tree_records
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.progress import task
@@ -70,7 +70,6 @@ class Pair:
 class Evidence:
     """What is known of each attribute, by groups of its values, and of pairs."""
 
-    shape: tuple[int, ...]
     groupings: tuple[Grouping, ...]
     margins: tuple[Floats, ...]
     pairs: tuple[Pair, ...]
@@ -98,9 +97,10 @@ def gathered(
         shares = _shrunk(noisy / records, independent, sqrt(variance) / records, sides)
         excluded = _excluded((one, other), zeros, sides)
         if excluded.any():
-            shares = _raked(np.where(excluded, 0.0, np.maximum(shares, 0.0)), margins[one], margins[other])
+            sums = [(1, margins[one][:, None]), (0, margins[other][None, :])]
+            shares = raked(np.where(excluded, 0.0, np.maximum(shares, 0.0)), sums, RAKING)
         pairs.append(Pair((one, other), shares, sqrt(variance) / records, excluded))
-    return Evidence(shape, groupings, margins, tuple(pairs))
+    return Evidence(groupings, margins, tuple(pairs))
 
 
 def _margin(axis: int, size: int, records: float, measurements: Sequence[Measurement]) -> Floats:
@@ -189,15 +189,6 @@ def shrunk_values(singular: Floats, deviation: float, shape: tuple[int, ...]) ->
     square = scaled * scaled - ratio - 1
     factor = np.sqrt(np.maximum(square * square - 4 * ratio, 0.0)) / (scaled * scaled)
     return np.where(scaled > 1 + sqrt(ratio), singular * factor, 0.0)
-
-
-def _raked(shares: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Scale rows and columns in turn until they sum to the margins, as far as impossible cells let them."""
-    for _ in range(RAKING):
-        for axis, margin in ((1, rows[:, None]), (0, columns[None, :])):
-            sums = shares.sum(axis=axis, keepdims=True)
-            shares = shares * np.divide(margin, sums, out=np.ones_like(sums), where=sums > 0)
-    return shares
 
 
 def _excluded(axes: tuple[int, int], zeros: Sequence[Zeros], sides: tuple[Grouping, Grouping]) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -68,27 +68,42 @@ class Known:
     counts: Floats
     variance: float
 
-    def with_another(self, measurement: Measurement) -> Known:
-        """Take another measurement of the same table into account."""
-        if self.variance == 0:
-            return self
+    @classmethod
+    def of(cls, measurement: Measurement, before: Known | None) -> Known:
+        """Take a measurement into account, together with what was known of the same table before."""
+        if before is None:
+            return cls(measurement.axes, measurement.noisy.astype(np.float64), measurement.variance)
+        if before.variance == 0:
+            return before
         # Exact counts have a share of 1.
-        share = self.variance / (self.variance + measurement.variance)
-        counts = self.counts + share * (measurement.noisy - self.counts)
-        return Known(self.axes, counts, share * measurement.variance)
+        share = before.variance / (before.variance + measurement.variance)
+        counts = before.counts + share * (measurement.noisy - before.counts)
+        return cls(before.axes, counts, share * measurement.variance)
 
 
 def combined(measurements: Iterable[Measurement]) -> dict[Axes, Known]:
     """Take the measurements of each table together; one without noise stands for itself."""
     found: dict[Axes, Known] = {}
     for each in measurements:
-        before = found.get(each.axes)
-        found[each.axes] = (
-            Known(each.axes, each.noisy.astype(np.float64), each.variance)
-            if before is None
-            else before.with_another(each)
-        )
+        found[each.axes] = Known.of(each, found.get(each.axes))
     return found
+
+
+def given_columns(kept: Integers | None) -> Axes:
+    """List the columns that are given for every record: those without -1."""
+    return () if kept is None else tuple(axis for axis in range(kept.shape[1]) if (kept[:, axis] >= 0).all())
+
+
+def raked(table: Floats, sums: Sequence[tuple[int, Floats]], rounds: int) -> Floats:
+    """Scale a table until it sums along each axis to what is given, one after the other, as far as empty cells let it.
+
+    ``sums`` are axes with the sums along them, which keep their dimension.
+    """
+    for _ in range(rounds):
+        for axis, wanted in sums:
+            found = table.sum(axis=axis, keepdims=True)
+            table = table * np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+    return table
 
 
 # Which tables may be chosen, by public information alone.
@@ -97,11 +112,10 @@ MODEL_CELLS = 150_000
 """The most cells of a model's cliques."""
 MOST_GROWTH = 0.2
 """The share of the room that one table may take."""
-ROOM_PRICE = 0.3
+ROOM_COST = 0.3
 """How many records, as a share of all, a table must tell for all the room that a model has."""
 REFILLED = 2.5
 """How many times the records expected in a cell noise may add: fits multiply, so that empty cells stay empty."""
-_MOST_WAYS = 3
 _MOST_TABLES = 2_000
 _MOST_PAIRS, _LARGEST_PAIR = 20_000, 1_000_000
 _MOST_CELLS = 2**23
@@ -110,9 +124,7 @@ _MOST_CELLS = 2**23
 
 def pairs_for(shape: Sequence[int], workload: Sequence[Axes]) -> list[Axes]:
     """List all pairs that tables of the workload contain, as many as are counted in bounded memory."""
-    found: set[Axes] = {axes for table in workload for axes in combinations(sorted(table), 2)}
-    sizes = {axes: prod(shape[axis] for axis in axes) for axes in found}
-    return _within(sizes, sorted(found, key=lambda axes: (sizes[axes], axes)), _MOST_PAIRS, _LARGEST_PAIR)
+    return _listed(shape, workload, (2,), _MOST_PAIRS, _LARGEST_PAIR)
 
 
 def candidates_for(shape: Sequence[int], workload: Sequence[Axes]) -> list[Axes]:
@@ -120,22 +132,16 @@ def candidates_for(shape: Sequence[int], workload: Sequence[Axes]) -> list[Axes]
 
     As many as are counted in bounded memory: pairs come before triples, and small tables before large ones.
     """
-    found = {
-        axes
-        for table in workload
-        for ways in range(2, _MOST_WAYS + 1)
-        for axes in combinations(sorted(table), min(ways, len(table)))
-    }
-    sizes = {axes: prod(shape[axis] for axis in axes) for axes in found if len(axes) > 1}
-    ordered = sorted(sizes, key=lambda axes: (len(axes), sizes[axes], axes))
-    return _within(sizes, ordered, _MOST_TABLES, MODEL_CELLS)
+    return _listed(shape, workload, (2, 3), _MOST_TABLES, MODEL_CELLS)
 
 
-def _within(sizes: Mapping[Axes, int], ordered: Sequence[Axes], most: int, largest: int) -> list[Axes]:
+def _listed(shape: Sequence[int], workload: Sequence[Axes], ways: Sequence[int], most: int, largest: int) -> list[Axes]:
     """Take tables as long as they are few, and their cells."""
+    found = {axes for table in workload for many in ways for axes in combinations(sorted(table), many)}
+    sizes = {axes: prod(shape[axis] for axis in axes) for axes in found}
     listed: list[Axes] = []
     cells = 0
-    for axes in ordered:
+    for axes in sorted(sizes, key=lambda axes: (len(axes), sizes[axes], axes)):
         if sizes[axes] <= largest and cells + sizes[axes] <= _MOST_CELLS and len(listed) < most:
             listed.append(axes)
             cells += sizes[axes]

@@ -32,12 +32,11 @@ from blowfish_privacy.mechanisms.synthetic.model import (
     MODEL_CELLS,
     MOST_GROWTH,
     REFILLED,
-    ROOM_PRICE,
+    ROOM_COST,
     Axes,
     Known,
     Measurement,
     Zeros,
-    combined,
 )
 from blowfish_privacy.mechanisms.synthetic.tree import TreeFit, fit_tree, tree_cells
 from blowfish_privacy.noise import BitSource
@@ -155,13 +154,12 @@ class Looks:
         counts = self.counts[axes]
         if scale:
             self.accountant.charge(self.costs.of_look(axes, scale))
-            counts = counts + self.costs.tariff.law.draw(scale, counts.size, source=self.source).reshape(counts.shape)
+            counts = counts + self.costs.noise.rows.draw(scale, counts.size, self.source).reshape(counts.shape)
         elif self.costs.weights(axes):
             raise PolicyError(NO_NOISE)
         self.steps.append(Look(axes, scale, counts))
-        told = Measurement(axes, counts, self.costs.tariff.variance(scale))
-        earlier = self.known.get(axes)
-        self.known[axes] = combined([told])[axes] if earlier is None else earlier.with_another(told)
+        measurement = Measurement(axes, counts, self.costs.noise.variance(scale))
+        self.known[axes] = Known.of(measurement, self.known.get(axes))
 
     def take(self, tables: Sequence[Axes]) -> None:
         """Take tables without secrets as they are."""
@@ -172,7 +170,7 @@ class Looks:
         """Measure several tables with a share of every limit, what matters most with least noise."""
         room = {pairs: min(share * limit, self.accountant.room[pairs]) for pairs, limit in self.limits.items()}
         weights = [self.costs.weights(axes) for axes in tables]
-        for axes, scale in zip(tables, allocated(weights, importance, room, self.costs.tariff.power), strict=True):
+        for axes, scale in zip(tables, allocated(weights, importance, room, self.costs.noise.power), strict=True):
             if scale < MOST_SCALE:
                 self.look(axes, scale)
 
@@ -232,6 +230,8 @@ def draw_one(scores: Sequence[int], coefficient: Fraction, source: BitSource) ->
 def random_blocks(atoms: int, most: int, source: BitSource) -> list[list[int]]:
     """Split the atoms into as few blocks of at most ``most`` as possible, of nearly equal size, uniformly at random."""
     order = list(range(atoms))
+    if atoms <= most:
+        return [order]
     for last in range(atoms - 1, 0, -1):
         other = uniform_below(last + 1, source)
         order[last], order[other] = order[other], order[last]
@@ -358,15 +358,15 @@ class Rounds:
 
     def _round(self, share: Fraction) -> Fraction:
         """Choose tables and measure them with a share of the limits; say how many times as much the next may use."""
-        tariff = self._costs.tariff
+        noise = self._costs.noise
         step, limit = share * self._limit, LAST * self._limit
         active = [pairs for pairs, room in self._room.items() if room - limit >= step]
         tables = self._to_choose_from({*active})
         if not tables:
-            return tariff.finer
-        scales = {axes: self._scale(axes, (1 - tariff.choice_share) * step) for axes in tables}
+            return noise.finer
+        scales = {axes: self._scale(axes, (1 - noise.choice_share) * step) for axes in tables}
         before = self._fit.model
-        chosen = self._chosen(tables, scales, tariff.choice_share * step)
+        chosen = self._chosen(tables, scales, noise.choice_share * step)
         taken: list[Axes] = []
         for axes in chosen:
             # One by one tables may fit that are too large for the model together.
@@ -380,14 +380,14 @@ class Rounds:
             expected = before.table(axes)
             if float(np.abs(self._fit.model.table(axes) - expected).sum()) > self._noise(expected, scales[axes]):
                 told += len(self._costs.weights(axes))
-        return tariff.finer if told < _USEFUL * len(active) else Fraction(1)
+        return noise.finer if told < _USEFUL * len(active) else Fraction(1)
 
     def _scale(self, axes: Axes, amount: Fraction) -> Fraction:
         return rounded_up(max(self._costs.weights(axes).values()) / amount)
 
     def _noise(self, expected: Floats, scale: Fraction) -> float:
         """Return how many records noise misplaces in a table, about, once a model is fitted to it."""
-        return float(np.minimum(self._costs.tariff.size(scale), REFILLED * expected).sum())
+        return float(np.minimum(self._costs.noise.size(scale), REFILLED * expected).sum())
 
     def _to_choose_from(self, active: set[PairClass]) -> list[Axes]:
         """List the tables that all classes can pay for, and that do not make the model too large."""
@@ -412,7 +412,7 @@ class Rounds:
         """Draw a packing: tables of which no two tell the same class."""
         told = {pairs for axes in tables for pairs in self._costs.changes(axes)}
         reach = max(change for pairs, change in self._costs.largest(self.candidates).items() if pairs in told)
-        coefficient = rounded_down(self._costs.tariff.reach_for(amount) / (2 * reach))
+        coefficient = rounded_down(self._costs.noise.reach_for(amount) / (2 * reach))
         # Charged as for a choice among all candidates: whoever reads the steps does not know which were in reach.
         charges = self._costs.of_choice(coefficient, self.candidates)
         self.looks.accountant.charge({pairs: charge for pairs, charge in charges.items() if pairs in told})
@@ -420,8 +420,9 @@ class Rounds:
         atoms = self._atoms(tables)
         scores = [self._score(axes, scales[axes]) for axes in tables]
         found: list[Axes] = []
-        for block in self._blocks(sorted({pairs for each in atoms for pairs in each}, key=numbers.__getitem__)):
-            bits = {pairs: 1 << place for place, pairs in enumerate(block)}
+        to_cover = sorted({pairs for each in atoms for pairs in each}, key=numbers.__getitem__)
+        for block in random_blocks(len(to_cover), MOST_ATOMS, self.looks.source):
+            bits = {to_cover[atom]: 1 << place for place, atom in enumerate(block)}
             inside = [number for number, each in enumerate(atoms) if each <= bits.keys()]
             options = [(sum(bits[pairs] for pairs in atoms[number]), scores[number]) for number in inside]
             found += [
@@ -437,19 +438,11 @@ class Rounds:
         everywhere = set[PairClass].intersection(*told)
         return [{min(everywhere, key=lambda pairs: pairs.order)}] * len(told) if everywhere else told
 
-    def _blocks(self, classes: Sequence[PairClass]) -> list[list[PairClass]]:
-        """Split the classes at random where they are too many to choose for at once."""
-        if len(classes) <= MOST_ATOMS:
-            return [[*classes]]
-        return [
-            [classes[place] for place in block] for block in random_blocks(len(classes), MOST_ATOMS, self.looks.source)
-        ]
-
     def _score(self, axes: Axes, scale: Fraction) -> int:
         """Return how far the counts are from the model, less what noise would make of it: in whole numbers."""
         expected = self._fit.model.table(axes)
         growth = max(0, self._cells(axes) - self._fit.model.tree.cells) / MODEL_CELLS
-        worth = self._noise(expected, scale) + ROOM_PRICE * growth * self._fit.model.total
+        worth = self._noise(expected, scale) + ROOM_COST * growth * self._fit.model.total
         return int(np.abs(self.looks.counts[axes] - np.rint(expected).astype(np.int64)).sum()) - round(worth)
 
     def _measure_again(self) -> None:

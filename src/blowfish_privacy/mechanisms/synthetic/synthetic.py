@@ -17,7 +17,15 @@ from blowfish_privacy.errors import DataError, PolicyError, QueryError, SpecErro
 from blowfish_privacy.mechanisms.error import ExpectedError
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism
 from blowfish_privacy.mechanisms.synthetic.approach import APPROACHES, Approach, Limits, check_possible, chosen_approach
-from blowfish_privacy.mechanisms.synthetic.costs import GAUSSIAN, LAPLACE, MOST_SCALE, Accountant, Costs, Scope, Tariff
+from blowfish_privacy.mechanisms.synthetic.costs import (
+    GAUSSIAN,
+    LAPLACE,
+    MOST_SCALE,
+    Accountant,
+    Costs,
+    Scope,
+    TableNoise,
+)
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Model, combined
 from blowfish_privacy.mechanisms.synthetic.rounds import (
     Look,
@@ -41,33 +49,6 @@ from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import exact, rounded
 from blowfish_privacy.support.progress import task
 
-# Reading steps again: whether they are steps of an approach, and what they cost.
-
-
-def steps_hold(steps: Sequence[Step], scope: Scope, approach: Approach, limits: Limits) -> bool:
-    """Say whether steps tell about every attribute, and cost no class more than its limit; a cost above it raises.
-
-    What was chosen must be a packing of classes that were paid for, and no other table of secrets is looked at after.
-    """
-    accountant, costs, tables = Accountant(limits), scope.costs, approach.tables(scope)
-    allowed: set[Axes] = {*scope.single, *scope.exact, *([] if approach.chooses else tables)}
-    for step in steps:
-        if isinstance(step, TableChoice):
-            paid = [costs.classes[number] for number in step.classes if number >= 0]
-            told = [pairs for axes in step.chosen for pairs in costs.changes(axes)]
-            known = approach.chooses and {*step.chosen} <= {*tables}
-            if not known or not paid or not {*told} <= {*paid} or len(told) != len({*told}):
-                return False
-            charges = costs.of_choice(step.coefficient, tables)
-            accountant.charge({pairs: charges[pairs] for pairs in paid if pairs in charges})
-            allowed |= {*step.chosen}
-        elif step.axes not in allowed or (not step.scale and costs.weights(step.axes)):
-            return False
-        elif step.scale:
-            accountant.charge(costs.of_look(step.axes, step.scale))
-    seen = {axis for step in steps if isinstance(step, Look) for axis in step.axes}
-    return seen == {axis for (axis,) in scope.single}
-
 
 @dataclass(frozen=True, eq=False)
 class SyntheticMechanism(Mechanism):
@@ -78,7 +59,7 @@ class SyntheticMechanism(Mechanism):
     limits: Limits
     """What each class of secret pairs may lose."""
     approach: Approach
-    tariff: ClassVar[Tariff]
+    noise: ClassVar[TableNoise]
 
     gives = ("records",)
     proof = "docs/proofs/synthetic.md"
@@ -89,7 +70,7 @@ class SyntheticMechanism(Mechanism):
         (amount,) = amounts.values()
         if policy.size != "unknown" and not records:
             raise QueryError("synthetic records need a table with at least one record.")
-        scope = Scope(_asked(query, policy), policy, cls.tariff)
+        scope = Scope(_asked(query, policy), policy, cls.noise)
         scope.check_kept(records)
         check_possible(scope.domain.shape, scope.zeros)
         limits = dict.fromkeys(scope.told, amount)
@@ -121,7 +102,7 @@ class SyntheticMechanism(Mechanism):
         """
         if policy.size != self.scope.policy.size:
             raise PolicyError("what is fitted to a public number of records certifies nothing where it is secret.")
-        costs = self.costs if policy.hash == self.scope.policy.hash else Costs(policy, self.domain, self.tariff)
+        costs = self.costs if policy.hash == self.scope.policy.hash else Costs(policy, self.domain, self.noise)
         tables = self._counted
         told = [pairs for pairs in costs.classes if any(pairs in costs.weights(axes) for axes in tables)]
         if costs is self.costs and any(pairs not in self.limits for pairs in told):
@@ -134,7 +115,7 @@ class SyntheticMechanism(Mechanism):
             amounts[pairs] = self.limits[like]
         # What is stated of the attributes by themselves; the losses are those of all steps.
         sensitivity = self._sensitivity(policy, tables)
-        return self.certified(policy, Loss.of(amounts, self.tariff.measure), sensitivity, *self.first)
+        return self.certified(policy, Loss.of(amounts, self.counted_in), sensitivity, *self.first)
 
     def _sensitivity(self, policy: Policy, tables: Sequence[Axes]) -> Sensitivity:
         """Derive that of the attributes by themselves, or of a table where facts tell these already."""
@@ -154,7 +135,7 @@ class SyntheticMechanism(Mechanism):
         }
         whole = [limit for pairs, limit in self.limits.items() if pairs.kind == "all"]
         several = [limit for pairs, limit in self.limits.items() if pairs.attribute in changed]
-        return whole[0] if whole else self.tariff.measure.along([(limit, 1) for limit in several])
+        return whole[0] if whole else self.counted_in.along([(limit, 1) for limit in several])
 
     def presence(self, x: Cell) -> Fraction:
         return next((limit for pairs, limit in self.limits.items() if pairs.kind == "presence"), Fraction(0))
@@ -188,9 +169,33 @@ class SyntheticMechanism(Mechanism):
 
     def fits(self, noisy: Integers) -> bool:
         try:
-            return steps_hold(self.steps(noisy), self.scope, self.approach, self.limits)
+            return self._hold(self.steps(noisy))
         except (PolicyError, SpecError, IndexError):
             return False
+
+    def _hold(self, steps: Sequence[Step]) -> bool:
+        """Say whether steps tell about every attribute, and cost no class more than its limit; if one does, it raises.
+
+        What was chosen must be a packing of classes that were paid for, and no other table of secrets is looked at.
+        """
+        accountant, costs, tables = Accountant(self.limits), self.costs, self.approach.tables(self.scope)
+        allowed: set[Axes] = {*self.scope.single, *self.scope.exact, *([] if self.approach.chooses else tables)}
+        for step in steps:
+            if isinstance(step, TableChoice):
+                paid = [costs.classes[number] for number in step.classes if number >= 0]
+                told = [pairs for axes in step.chosen for pairs in costs.changes(axes)]
+                known = self.approach.chooses and {*step.chosen} <= {*tables}
+                if not known or not paid or not {*told} <= {*paid} or len(told) != len({*told}):
+                    return False
+                charges = costs.of_choice(step.coefficient, tables)
+                accountant.charge({pairs: charges[pairs] for pairs in paid if pairs in charges})
+                allowed |= {*step.chosen}
+            elif step.axes not in allowed or (not step.scale and costs.weights(step.axes)):
+                return False
+            elif step.scale:
+                accountant.charge(costs.of_look(step.axes, step.scale))
+        seen = {axis for step in steps if isinstance(step, Look) for axis in step.axes}
+        return seen == {axis for (axis,) in self.scope.single}
 
     def steps(self, noisy: Integers) -> list[Step]:
         """Read what was chosen and measured."""
@@ -199,7 +204,7 @@ class SyntheticMechanism(Mechanism):
     def measurements(self, noisy: Integers) -> list[Measurement]:
         """Read the tables that were measured, in their order."""
         looks = [step for step in self.steps(noisy) if isinstance(step, Look)]
-        return [Measurement(look.axes, look.noisy, self.tariff.variance(look.scale)) for look in looks]
+        return [Measurement(look.axes, look.noisy, self.noise.variance(look.scale)) for look in looks]
 
     def model(self, noisy: Integers, records: int | None) -> Model:
         """Fit a model to all that was measured; the same numbers give the same model."""
@@ -221,12 +226,12 @@ class SyntheticMechanism(Mechanism):
 
     def expected_error(self) -> ExpectedError:
         worst = max(self.first, default=Fraction(0))
-        return ExpectedError(worst, Fraction(1), "a count of one attribute, at first", self.tariff.law)
+        return ExpectedError(worst, Fraction(1), "a count of one attribute, at first", self.noise.rows.law)
 
     def words(self) -> str:
         error = rounded(Fraction(self.expected_error().rmse))
         return (
-            f"First each attribute is counted by itself, with {self.tariff.law.name} noise of deviation {error}; "
+            f"First each attribute is counted by itself, with {self.noise.rows.law.name} noise of deviation {error}; "
             f"{self.approach.words(self.scope)}. Records are drawn from it."
         )
 
@@ -244,7 +249,7 @@ class SyntheticMechanism(Mechanism):
             if limit <= 0:
                 raise SpecError("the document is damaged: a limit is not above 0.")
             limits[PairClass(kind, attribute)] = limit
-        scope, approach = Scope(_asked(query, policy), policy, cls.tariff), APPROACHES[written["approach"]]
+        scope, approach = Scope(_asked(query, policy), policy, cls.noise), APPROACHES[written["approach"]]
         if not limits.keys() <= {*scope.told}:
             raise SpecError("the document is damaged: it limits what its tables do not tell.")
         return cls(scope, limits, approach)
@@ -262,7 +267,7 @@ class GaussianSynthetic(SyntheticMechanism):
     """
 
     name = "synthetic"
-    tariff = GAUSSIAN
+    noise = GAUSSIAN
     counted_in = RHO
 
 
@@ -278,7 +283,7 @@ class LaplaceSynthetic(SyntheticMechanism):
     """
 
     name = "synthetic-laplace"
-    tariff = LAPLACE
+    noise = LAPLACE
     counted_in = EPSILON
 
 

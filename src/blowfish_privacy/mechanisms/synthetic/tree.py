@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Known, Zeros
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Known, Zeros, given_columns
 from blowfish_privacy.support.arrays import Floats, Integers
 
 # Junction trees: sets of attributes put together so that a distribution over all of them is never written out.
@@ -69,6 +69,14 @@ class JunctionTree:
     def sizes(self, number: int) -> tuple[int, ...]:
         """Return the shape of a clique's table."""
         return tuple(self.shape[axis] for axis in self.cliques[number])
+
+    def others(self, number: int, axes: Axes) -> Axes:
+        """Return the places of a clique's other attributes."""
+        return tuple(place for place, axis in enumerate(self.cliques[number]) if axis not in axes)
+
+    def spread(self, number: int, axes: Axes) -> tuple[int, ...]:
+        """Return the shape in which a table of some of a clique's attributes is added to the clique's table."""
+        return tuple(self.shape[axis] if axis in axes else 1 for axis in self.cliques[number])
 
 
 def cells_of(shape: Sequence[int], cliques: Collection[Axes]) -> int:
@@ -164,11 +172,6 @@ class _Groups:
     starts: Integers
     sizes: Integers
 
-    @property
-    def of_records(self) -> Integers:
-        """The group of each record in ``order``."""
-        return np.repeat(np.arange(len(self.codes)), self.sizes)
-
 
 def tree_records(
     steps: Sequence[Step], many: int, generator: np.random.Generator, kept: Integers | None = None
@@ -247,7 +250,7 @@ def _from_single_parents(table: Floats, codes: Integers) -> Floats:
 
 def _shared_out(shares: Floats, groups: _Groups, generator: np.random.Generator) -> Integers:
     """Give every record of each group a value, by points of equal distance below the group's cumulative shares."""
-    of_records, many = groups.of_records, len(groups.order)
+    of_records, many = np.repeat(np.arange(len(groups.codes)), groups.sizes), len(groups.order)
     within = np.arange(many) - groups.starts[of_records]
     # Offsets of consecutive groups fill [0, 1) evenly too: otherwise sums over many small groups would wander.
     offsets = (np.arange(len(groups.codes)).astype(np.uint64) * _GOLDEN) / 2.0**64 + generator.random()
@@ -316,17 +319,16 @@ class TreeModel:
         home = self.tree.home(axes)
         if home is None:
             return self.total * self._joined(axes)
-        clique = self.tree.cliques[home]
-        summed = self.beliefs[home].sum(axis=others_of(clique, axes))
-        left = [axis for axis in clique if axis in axes]
+        summed = self.beliefs[home].sum(axis=self.tree.others(home, axes))
+        left = [axis for axis in self.tree.cliques[home] if axis in axes]
         return self.total * summed.transpose([left.index(axis) for axis in axes])
 
     @cached_property
     def _conditionals(self) -> list[Floats]:
         """The table of each clique, given what it shares with the one above it."""
         return [
-            belief / np.maximum(belief.sum(axis=others_of(clique, separator), keepdims=True), _TINY)
-            for clique, separator, belief in zip(self.tree.cliques, self.tree.separators, self.beliefs, strict=True)
+            belief / np.maximum(belief.sum(axis=self.tree.others(number, shared), keepdims=True), _TINY)
+            for number, (shared, belief) in enumerate(zip(self.tree.separators, self.beliefs, strict=True))
         ]
 
     @cached_property
@@ -342,20 +344,19 @@ class TreeModel:
 
         What is passed up may be far larger than the table: then it is put together value by value of one attribute.
         """
-        if len(axes) > 1 and self._largest_passed(axes, fixed) > _MOST_PASSED:
+        messages = [*self._messages(axes, fixed)]
+        if len(axes) > 1 and max(prod(self.shape[axis] for axis in left) for *_, left in messages) > _MOST_PASSED:
             widest = max(axes, key=lambda axis: self.shape[axis])
             others = tuple(axis for axis in axes if axis != widest)
             parts = [self._joined(others, (*fixed, (widest, value))) for value in range(self.shape[widest])]
             return np.stack(parts, axis=axes.index(widest))
         passed: dict[int, tuple[Axes, Floats]] = {}
-        for number, below, left in self._messages(axes, fixed):
+        for number, below, left in messages:
             clique = self.tree.cliques[number]
             table = self._conditionals[number]
             for axis, value in fixed:
                 if axis in clique and axis not in self.tree.separators[number]:
-                    table = table * (np.arange(self.shape[axis]) == value).reshape(
-                        spread_over(self.shape, (axis,), clique)
-                    )
+                    table = table * (np.arange(self.shape[axis]) == value).reshape(self.tree.spread(number, (axis,)))
             passed[number] = (left, _contracted([(clique, table), *(passed[child] for child in below)], left))
         left, table = passed[0]
         return table.transpose([left.index(axis) for axis in axes])
@@ -373,13 +374,9 @@ class TreeModel:
                 passing[number] = tuple(sorted(seen & (wanted | shared)))
                 yield number, below, passing[number]
 
-    def _largest_passed(self, axes: Axes, fixed: Sequence[tuple[int, int]]) -> int:
-        return max(prod(self.shape[axis] for axis in left) for _, _, left in self._messages(axes, fixed))
-
     def records(self, many: int, generator: np.random.Generator, kept: Integers | None = None) -> Integers:
         """Draw records by controlled rounding; attributes that are kept are given for every record."""
-        given = () if kept is None else tuple(axis for axis in range(len(self.shape)) if (kept[:, axis] >= 0).all())
-        return tree_records(self.steps(given), many, generator, kept)
+        return tree_records(self.steps(given_columns(kept)), many, generator, kept)
 
     def steps(self, first: Axes = ()) -> list[Step]:
         """Cut the tree into conditional tables, attribute by attribute, those of ``first`` in front.
@@ -413,58 +410,22 @@ def beliefs_of(tree: JunctionTree, potentials: Sequence[Floats]) -> tuple[float,
         logarithm += largest
         tables.append(np.exp(potential - largest))
     sent: list[Floats] = [np.ones(())] * len(tables)
-    places = _places(tree)
     for number in range(len(tables) - 1, 0, -1):
-        place = places[number]
-        message = tables[number].sum(axis=place.summed)
+        above, shared = tree.parents[number], tree.separators[number]
+        message = tables[number].sum(axis=tree.others(number, shared))
         scale = max(float(message.sum()), _TINY)
         logarithm += log(scale)
         sent[number] = message / scale
-        tables[tree.parents[number]] *= sent[number].reshape(place.spread_above)
+        tables[above] *= sent[number].reshape(tree.spread(above, shared))
     scale = max(float(tables[0].sum()), _TINY)
     tables[0] /= scale
     for number in range(1, len(tables)):
-        place = places[number]
-        margin = tables[tree.parents[number]].sum(axis=place.summed_above)
+        above, shared = tree.parents[number], tree.separators[number]
+        margin = tables[above].sum(axis=tree.others(above, shared))
         ratio = np.divide(margin, sent[number], out=np.zeros_like(margin), where=sent[number] > 0)
-        tables[number] *= ratio.reshape(place.spread)
+        tables[number] *= ratio.reshape(tree.spread(number, shared))
         tables[number] /= max(float(tables[number].sum()), _TINY)
     return logarithm + log(scale), tables
-
-
-@dataclass(frozen=True)
-class _Place:
-    """How a separator lies in its clique and in the clique above."""
-
-    summed: Axes
-    summed_above: Axes
-    spread: tuple[int, ...]
-    spread_above: tuple[int, ...]
-
-
-def _places(tree: JunctionTree) -> list[_Place]:
-    places: list[_Place] = []
-    for clique, above, shared in zip(tree.cliques, tree.parents, tree.separators, strict=True):
-        higher = tree.cliques[max(above, 0)]
-        places.append(
-            _Place(
-                others_of(clique, shared),
-                others_of(higher, shared),
-                spread_over(tree.shape, shared, clique),
-                spread_over(tree.shape, shared, higher),
-            )
-        )
-    return places
-
-
-def others_of(clique: Axes, shared: Axes) -> Axes:
-    """Return the places of a clique's other attributes."""
-    return tuple(place for place, axis in enumerate(clique) if axis not in shared)
-
-
-def spread_over(shape: Sequence[int], axes: Axes, clique: Axes) -> tuple[int, ...]:
-    """Return the shape in which a table of some of a clique's attributes is added to the clique's table."""
-    return tuple(shape[axis] if axis in axes else 1 for axis in clique)
 
 
 def _contracted(parts: Sequence[tuple[Axes, Floats]], left: Axes) -> Floats:
@@ -554,10 +515,8 @@ def _fixed(tree: JunctionTree, zeros: Sequence[Zeros]) -> list[Floats]:
     for each in zeros:
         for number, clique in enumerate(tree.cliques):
             if {*each.axes} <= {*clique}:
-                place = np.broadcast_to(
-                    each.impossible.reshape(spread_over(tree.shape, each.axes, clique)), fixed[number].shape
-                )
-                fixed[number][place] = _IMPOSSIBLE
+                impossible = each.impossible.reshape(tree.spread(number, each.axes))
+                fixed[number][np.broadcast_to(impossible, fixed[number].shape)] = _IMPOSSIBLE
     return fixed
 
 
@@ -586,22 +545,14 @@ class _Problem:
 
     @cached_property
     def tables(self) -> list[_Table]:
-        return [self._placed(each) for each in self.known]
-
-    def _placed(self, known: Known) -> _Table:
-        tree = self.tree
-        home = tree.home(known.axes) or 0
-        clique = tree.cliques[home]
-        ridge = max(_SHARE * sqrt(known.variance), _LEAST_RIDGE)
-        return _Table(
-            known.axes,
-            known.counts,
-            ridge,
-            home,
-            spread_over(tree.shape, known.axes, clique),
-            others_of(clique, known.axes),
-            1 / np.sqrt(np.maximum(known.counts, 0.0) + ridge),
-        )
+        placed: list[_Table] = []
+        for known in self.known:
+            axes, home = known.axes, self.tree.home(known.axes) or 0
+            spread, summed = self.tree.spread(home, axes), self.tree.others(home, axes)
+            ridge = max(_SHARE * sqrt(known.variance), _LEAST_RIDGE)
+            scale = 1 / np.sqrt(np.maximum(known.counts, 0.0) + ridge)
+            placed.append(_Table(axes, known.counts, ridge, home, spread, summed, scale))
+        return placed
 
     def start(self, factors: Mapping[Axes, Floats]) -> Floats:
         """Start from factors of an earlier fit where there are any."""
