@@ -88,10 +88,6 @@ class Assigning:
         """Bound the change over all secret moves of one record."""
         return self._change(graph.longest_move(self.weights), graph.longest_move([1] * len(self.reaches)))
 
-    def changes(self, graph: SecretGraph, *, comes: bool) -> list[Change]:
-        """List the largest changes: of a move, where there are any, and of a record that comes or goes, if any does."""
-        return [*([self.largest(graph)] if graph.has_edges else []), *([self.presence] if comes else [])]
-
     @property
     def presence(self) -> Change:
         """The change when a record comes or goes: all its shares, and its offsets."""
@@ -141,7 +137,8 @@ class Choice:
 
     def noise(self, way: Assigning) -> Fraction:
         """Return the scale of the sums that one way to assign records needs."""
-        changes = way.changes(self.neighbours.graph, comes=self.secret)
+        graph = self.neighbours.graph
+        changes = [*([way.largest(graph)] if graph.has_edges else []), *([way.presence] if self.secret else [])]
         worst = max(change.sums + self.share * change.sizes for change in changes)
         return worst * self.times * self.neighbours.rows
 

@@ -310,17 +310,6 @@ class Masses:
         return -waiting[0][0] if waiting else 0.0
 
 
-def leaf_weights(mesh: Mesh, noisy: Floats, records: int, noise: float) -> tuple[Floats, Floats, Floats]:
-    """Cut leaves into finer cells: return their lower and upper ends in units of the box, and their weights."""
-    matrix, _, _ = mesh.matrix(np.arange(len(mesh.levels)), 1)
-    rows = stand_out(noisy, matrix, float(records), noise)
-    # A leaf whose rows are all empty has no records.
-    leaves = np.flatnonzero(matrix.T @ rows > 0)
-    parts = next(q for q in range(FINEST, 0, -1) if q == 1 or len(leaves) * q**mesh.dimensions <= MOST_POINTS)
-    matrix, lows, highs = mesh.matrix(leaves, parts)
-    return lows, highs, deconvolve(matrix, rows[:, None], noise)[:, 0]
-
-
 def stand_out(noisy: Floats, matrix: Any, total: float, noise: float) -> Floats:
     """Weigh the rows of a mesh by how surely they are records, and rescale them to the total.
 
@@ -451,10 +440,16 @@ class SoftMesh(Synopsis):
         if not cls.answers(query) or records is None or len(query.attributes) > MOST_DIMENSIONS:
             return False
         neighbours = steps(policy, query.attributes)
-        graph = neighbours.graph
-        signal = records * epsilon / neighbours.rows
-        if not graph.has_edges or not _enough(signal, cast(HistogramForm, query.on(policy.domain)), graph):
+        graph, signal = neighbours.graph, records * epsilon / neighbours.rows
+        if not graph.has_edges:
             return False
+        form = cast(HistogramForm, query.on(policy.domain))
+        gate = Fraction(GATE * 2 ** len(form.domain.names))
+        if signal < gate:
+            # Short secret moves cost less noise, so that less is enough for two looks.
+            gain = _ratio(form, min(_GATE_DEPTH, deepest(form)), graph, largest_moves(graph))
+            if signal**2 < gate**2 * gain:
+                return False
         return not blocks_pay(graph.domain, [stretches(graph, name) for name in graph.domain.names], signal)
 
     @classmethod
@@ -548,9 +543,16 @@ class SoftMesh(Synopsis):
         return mesh, level, noisy[start + length :]
 
     def points(self, noisy: npt.NDArray[np.int64], records: int | None) -> Points:
-        mesh, level, noisy_rows = self.parse(noisy)
+        mesh, level, measured = self.parse(noisy)
         records, unit = records or 0, level.lattice.unit
-        lows, highs, weights = leaf_weights(mesh, noisy_rows / unit, records, float(level.scale / unit))
+        noise = float(level.scale / unit)
+        matrix, _, _ = mesh.matrix(np.arange(len(mesh.levels)), 1)
+        rows = stand_out(measured / unit, matrix, float(records), noise)
+        # A leaf whose rows are all empty has no records; the others are cut into finer cells.
+        leaves = np.flatnonzero(matrix.T @ rows > 0)
+        parts = next(q for q in range(FINEST, 0, -1) if q == 1 or len(leaves) * q**mesh.dimensions <= MOST_POINTS)
+        matrix, lows, highs = mesh.matrix(leaves, parts)
+        weights = deconvolve(matrix, rows[:, None], noise)[:, 0]
         sizes = np.array(self.form.domain.shape, dtype=np.float64)
         weights = weights * (records / max(weights.sum(), 1e-300))
         return to_points(self.form.domain, lows * sizes, highs * sizes, weights)
@@ -578,15 +580,6 @@ class SoftMesh(Synopsis):
         if not levels or len({level.depth for level in levels}) < len(levels):
             raise SpecError("the document is damaged: its levels are not distinct.")
         return cls(form, MeshLevel.from_document(written["first"], form, first_lattice), levels)
-
-
-def _enough(signal: Fraction, form: HistogramForm, graph: SecretGraph) -> bool:
-    """Say whether n epsilon is enough for two looks; short secret moves cost less noise."""
-    gate = Fraction(GATE * 2 ** len(form.domain.names))
-    if signal >= gate:
-        return True
-    depth = min(_GATE_DEPTH, deepest(form))
-    return signal**2 >= gate**2 * _ratio(form, depth, graph, largest_moves(graph))
 
 
 def _ratio(form: HistogramForm, depth: int, graph: SecretGraph, moves: tuple[int, ...]) -> Fraction:

@@ -14,7 +14,7 @@ import numpy as np
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.synthetic.costs import Scope, allocated
 from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture, impossible_records, mended
-from blowfish_privacy.mechanisms.synthetic.mixture_fit import shrunk_values
+from blowfish_privacy.mechanisms.synthetic.mixture_fit import cleared
 from blowfish_privacy.mechanisms.synthetic.model import (
     MODEL_CELLS,
     MOST_GROWTH,
@@ -195,7 +195,9 @@ class _Growth:
             if len(axes) != 2 or model.tree.home(axes) is not None or each.counts.size > MOST_GROWTH * MODEL_CELLS:
                 continue
             expected, deviation = model.table(axes), sqrt(each.variance)
-            told = float(np.abs(_cleared(each.counts - expected, deviation)).sum())
+            # Rows and columns of this residual do not sum to 0, so that none of its dimensions is lost.
+            sizes = (expected.shape[0] + 1, expected.shape[1] + 1)
+            told = float(np.abs(cleared(each.counts - expected, deviation, sizes)).sum())
             noise = float(np.minimum(deviation, REFILLED * expected).sum())
             if told > _LEAST_TOLD * self.total + _ABOVE_NOISE * noise:
                 alone = max(map(len, model.tree.cliques)) == 1
@@ -212,14 +214,6 @@ class _Growth:
                 self.held.append(axes)
                 before = cells
         return len(self.held) > many
-
-
-def _cleared(residual: Floats, deviation: float) -> Floats:
-    """Shrink singular values to what is not noise."""
-    left, singular, right = np.linalg.svd(residual, full_matrices=False)
-    # Rows and columns of this residual do not sum to 0, so that none of its dimensions is lost.
-    sizes = (residual.shape[0] + 1, residual.shape[1] + 1)
-    return (left * shrunk_values(singular, deviation, sizes)) @ right
 
 
 def disjoint(scores: Mapping[Axes, float]) -> list[Axes]:

@@ -20,6 +20,7 @@ from blowfish_privacy.privacy.loss import PairClass, classes_met, one_attribute_
 from blowfish_privacy.queries import Synthetic
 from blowfish_privacy.queries.counts import HistogramForm
 from blowfish_privacy.queries.query import LinearForm
+from blowfish_privacy.queries.synthetic import impossible_cells
 from blowfish_privacy.support.limits import SYNTHETIC_DRAWN
 
 _BITS = 40
@@ -305,16 +306,8 @@ class Scope:
     @cached_property
     def zeros(self) -> list[Zeros]:
         """The impossible combinations."""
-        found: list[Zeros] = []
-        for box in self.query.boxes(self.policy.domain):
-            axes = tuple(sorted(box))
-            inside = np.ones((), dtype=np.bool_)
-            for axis in axes:
-                along = np.zeros(self.domain.shape[axis], dtype=np.bool_)
-                along[[*box[axis]]] = True
-                inside = np.multiply.outer(inside, along)
-            found.append(Zeros(axes, inside))
-        return found
+        boxes = [(tuple(sorted(box)), box) for box in self.query.boxes(self.policy.domain)]
+        return [Zeros(axes, impossible_cells(axes, [box], self.domain.shape)) for axes, box in boxes]
 
     def check_kept(self, records: int | None) -> None:
         """Refuse columns that cannot be kept row by row."""

@@ -81,7 +81,9 @@ def gathered(
     """Put together what tables of any number of attributes tell about single ones and pairs."""
     records = max(total, 1.0)
     fine = [_margin(axis, size, records, measurements) for axis, size in enumerate(shape)]
-    most = _most_groups(shape)
+    most = MOST_GROUPS
+    while most > 2 and sum(min(size, most) for size in shape) > MOST_IN_ALL:
+        most -= 1
     groupings = tuple(_grouping(margin, most) for margin in fine)
     margins = tuple(grouping.summed(margin, 0) for grouping, margin in zip(groupings, fine, strict=True))
     wanted = sorted({pair for each in measurements for pair in combinations(each.axes, 2)})
@@ -119,14 +121,6 @@ def on_simplex(values: Floats) -> Floats:
     last = int(np.flatnonzero(descending > excess)[-1])
     shares = np.maximum(values - excess[last], 0.0)
     return shares / shares.sum()
-
-
-def _most_groups(shape: tuple[int, ...]) -> int:
-    """Return the largest number of groups of one attribute with which all attributes stay within the limit."""
-    most = MOST_GROUPS
-    while most > 2 and sum(min(size, most) for size in shape) > MOST_IN_ALL:
-        most -= 1
-    return most
 
 
 def _grouping(margin: Floats, most: int) -> Grouping:
@@ -175,9 +169,13 @@ def _shrunk(shares: Floats, independent: Floats, deviation: float, sides: tuple[
     residual = (shares - independent) / rows[:, None] / columns
     residual -= np.outer(rows, rows @ residual) / (rows @ rows)
     residual -= np.outer(residual @ columns, columns) / (columns @ columns)
+    return independent + cleared(residual, deviation, residual.shape) * rows[:, None] * columns
+
+
+def cleared(residual: Floats, deviation: float, shape: tuple[int, ...]) -> Floats:
+    """Shrink the singular values of a residual to what is not noise; see :func:`shrunk_values`."""
     left, singular, right = np.linalg.svd(residual, full_matrices=False)
-    shrunk = (left * shrunk_values(singular, deviation, residual.shape)) @ right
-    return independent + shrunk * rows[:, None] * columns
+    return (left * shrunk_values(singular, deviation, shape)) @ right
 
 
 def shrunk_values(singular: Floats, deviation: float, shape: tuple[int, ...]) -> Floats:
