@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -39,6 +39,7 @@ from blowfish_privacy.mechanisms.synthetic.tree import (
 )
 from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.progress import Report
 
 # Choosing between a tree and a mixture by what they claim beyond pairs.
 #
@@ -228,7 +229,6 @@ def disjoint(scores: Mapping[Axes, float]) -> list[Axes]:
 
 
 Limits = Mapping[PairClass, Fraction]
-Report = Callable[[float | None], None]
 
 _MOST_PAIRS_TO_CHOOSE_FROM = 600
 _SMALL_DOMAIN = 10 * MODEL_CELLS

@@ -8,7 +8,7 @@ in integers. See ``docs/proofs/packings.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial, reduce
@@ -43,6 +43,7 @@ from blowfish_privacy.noise import BitSource
 from blowfish_privacy.noise.choice import ONE, Weight, choose, exponential_weight, product, total, uniform_below
 from blowfish_privacy.privacy.loss import PairClass
 from blowfish_privacy.support.arrays import Floats, Integers
+from blowfish_privacy.support.progress import Report
 
 # What was done to the data, step by step, and how that is written as whole numbers.
 
@@ -308,7 +309,7 @@ class Rounds:
     """The number of records, where it is public."""
     zeros: Sequence[Zeros]
     candidates: Sequence[Axes]
-    report: Callable[[float | None], None] | None = None
+    report: Report | None = None
 
     def run(self, exact: Sequence[Axes]) -> list[Step]:
         """Return all steps, each with its noise; tables without secrets are taken as they are."""
