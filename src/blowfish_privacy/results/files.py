@@ -21,8 +21,6 @@ from blowfish_privacy.support.files import IN_THE_LEDGER
 AnyResult: TypeAlias = Result | GroupsResult
 
 DOCUMENT = "release.json"
-
-
 BESIDE = ("csv", *ENDINGS, "parquet")
 """What may be made from a release and lie beside its document, by the ending of the file."""
 

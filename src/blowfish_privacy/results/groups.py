@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.privacy.certificate import Certificate
@@ -12,7 +11,6 @@ from blowfish_privacy.results.pictures.figure import shorten, state_below, title
 from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_panels
 from blowfish_privacy.results.result import HEADLINE, Documented, Result
-from blowfish_privacy.support.files import IN_THE_LEDGER, write_atomically
 
 
 class GroupsResult(Mapping[Any, Result], Documented):
@@ -34,24 +32,10 @@ class GroupsResult(Mapping[Any, Result], Documented):
     def __len__(self) -> int:
         return len(self._results)
 
-    def save(self, path: str | Path) -> None:
-        """Write the release document with all groups."""
-        write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
-
-    @property
-    def name(self) -> str:
-        """What the plan, or the policy file, calls the release."""
-        return str(self._body["name"])
-
     @property
     def certificate(self) -> Certificate:
         """The certificate of the costliest group."""
         return max((result.certificate for result in self.values()), key=lambda certificate: certificate.amount)
-
-    @property
-    def statement(self) -> str:
-        """The guarantee of all groups together in one line, as the document states it."""
-        return str(self._body["guarantee"]["statement"])
 
     def __repr__(self) -> str:
         groups = f"{len(self)} {'group' if len(self) == 1 else 'groups'} by {', '.join(self.by)}"

@@ -106,10 +106,6 @@ class Drawn(ABC):
     def figure(self) -> Any:
         """Return a matplotlib figure."""
 
-    def _drawn_from(self) -> str | None:
-        """Return the release document that a picture refers to, if there is one."""
-        return None
-
     def png(self) -> bytes:
         """Return the figure as PNG."""
         return self._picture("png")
@@ -127,7 +123,7 @@ class Drawn(ABC):
         write_atomically(path, self._picture(ending_of(path)), hint=IN_THE_LEDGER)
 
     def _picture(self, ending: str) -> bytes:
-        return picture(self.figure(), ending, document=self._drawn_from())
+        return picture(self.figure(), ending)
 
 
 class Tabular(ABC):
@@ -160,9 +156,24 @@ class Documented(Drawn, Tabular):
 
     text: str
     """The release document, byte for byte as it was recorded in the ledger."""
+    _body: Mapping[str, Any]
 
-    def _drawn_from(self) -> str:
-        return self.text
+    @property
+    def name(self) -> str:
+        """What the plan, or the policy file, calls the release."""
+        return str(self._body["name"])
+
+    @property
+    def statement(self) -> str:
+        """The guarantee in one line, as the document states it: of all groups together, if there are any."""
+        return str(self._body["guarantee"]["statement"])
+
+    def save(self, path: str | Path) -> None:
+        """Write the release document."""
+        write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
+
+    def _picture(self, ending: str) -> bytes:
+        return picture(self.figure(), ending, document=self.text)
 
     def parquet(self) -> bytes:
         """Return the table as Parquet; its metadata say which document it was written from."""
@@ -257,21 +268,12 @@ class Result(Documented):
     def __init__(self, release: Release, text: str) -> None:
         self.release = release
         self.text = text
-
-    @property
-    def name(self) -> str:
-        """What the plan, or the policy file, calls the release."""
-        return self.release.name
+        self._body = release.body
 
     @property
     def certificate(self) -> Certificate:
         """What was proved, derived again from the document."""
         return self.release.certificate
-
-    @property
-    def statement(self) -> str:
-        """The guarantee in one line, as the document states it."""
-        return str(self.release.body["guarantee"]["statement"])
 
     @property
     def notices(self) -> list[str]:
@@ -327,7 +329,7 @@ class Result(Documented):
         """Write the release document, and beside it the file of its values, if they have one of their own."""
         if self.kept is not None and self.release.folder is not None:
             self.kept.copy(self.release.folder, Path(path).parent)
-        write_atomically(path, self.text.encode(), hint=IN_THE_LEDGER)
+        super().save(path)
 
     def intervals_shown(self) -> Sequence[LabelledInterval]:
         """Return the few numbers that are the answer, where it is that short; groups of them make one picture."""
