@@ -154,6 +154,9 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
     """Show the typical error of a plan and what it draws on; quick for all kinds of releases."""
     error, plain = plan.expected_error(), plan.plain_error()
     loss = plan.certificate.loss
+    lost, draws_on = _lost(loss, plan.policy), lost_on(loss, plan.policy)
+    if len({*lost.values()}) > 1:
+        draws_on = ", ".join(f"{name} ({about(float(amount))})" for name, amount in lost.items())
     return {
         "of": error.of,
         "rmse": error.rmse,
@@ -166,19 +169,11 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
         "measure": loss.measure.name,
         "amount": rounded_up(plan.amount),
         "lost_on": lost_on(loss, plan.policy),
-        "draws_on": _draws_on(loss, plan.policy),
-        "lost": {name: str(amount) for name, amount in _lost(loss, plan.policy).items()},
+        "draws_on": draws_on,
+        "lost": {name: str(amount) for name, amount in lost.items()},
         "words": f"Typical error of {error.of}: {about(error.rmse)}." if plan.amount else _EXACT,
         "notices": plan.notices,
     }
-
-
-def _draws_on(loss: Loss, policy: Policy) -> str:
-    """Name the balances that a release draws on, and about how much where it is not the same on all."""
-    lost = _lost(loss, policy)
-    if len({*lost.values()}) <= 1:
-        return lost_on(loss, policy)
-    return ", ".join(f"{name} ({about(float(amount))})" for name, amount in lost.items())
 
 
 def error_words(plan: Plan) -> str:
@@ -509,25 +504,25 @@ def confirmation(
     measure = quote.terms.measure
     leaving = f"{measure.unit} {rounded_down(quote.budget - quote.largest)}"
     spend = f"Spend {measure.words(quote.cost)} (leaving {leaving}) and read the data?"
+    releases: list[ConfirmedRelease] = []
+    for plan in plans:
+        paid, loss = earlier.get(plan.key), plan.certificate.loss
+        cost = f"{loss.measure.words(plan.amount)} on {lost_on(loss, plan.policy)}"
+        cost = cost if plan.amount else "nothing: it has no noise"
+        release = ConfirmedRelease(
+            name=plan.name,
+            query=asked_words(plan),
+            cost=cost if paid is None else "nothing more",
+            error=error_words(plan),
+            notices=plan.notices,
+            paid_before=None if paid is None else paid_by(paid),
+        )
+        releases.append(release)
     return Confirmation(
         question=spend if due else "Hand out what is paid for? It costs nothing more.",
         spends=due,
-        releases=tuple(_release(plan, earlier.get(plan.key)) for plan in plans),
+        releases=tuple(releases),
         spending=tuple(budget_words(quote)) if due else ("All of it was paid for before. Nothing is spent.",),
         balances=tuple(map(tuple, budget_rows(quote, policy))) if due else (),
         unprotected=not_protected(policy, in_name_only(plans, quote, ledger)),
-    )
-
-
-def _release(plan: Plan, earlier: Entry | None) -> ConfirmedRelease:
-    loss = plan.certificate.loss
-    cost = f"{loss.measure.words(plan.amount)} on {lost_on(loss, plan.policy)}"
-    cost = cost if plan.amount else "nothing: it has no noise"
-    return ConfirmedRelease(
-        name=plan.name,
-        query=asked_words(plan),
-        cost=cost if earlier is None else "nothing more",
-        error=error_words(plan),
-        notices=plan.notices,
-        paid_before=None if earlier is None else paid_by(earlier),
     )
