@@ -14,7 +14,7 @@ from warnings import catch_warnings, simplefilter
 
 from blowfish_privacy.errors import BlowfishError, BlowfishWarning
 from blowfish_privacy.known_facts.facts import KnownFact
-from blowfish_privacy.policies.policy import Policy, stated_facts
+from blowfish_privacy.policies.policy import Policy
 from blowfish_privacy.release.explain import error_left
 from blowfish_privacy.release.plan import PublicNumbers, make_plan
 from blowfish_privacy.release.spec import PlannedRelease
@@ -103,19 +103,11 @@ class FactEffect:
 
 
 @dataclass(frozen=True)
-class FactView:
-    """One known fact, and what it adds to what the other facts do."""
-
-    words: str
-    stated: bool
-    effects: tuple[FactEffect, ...]
-
-
-@dataclass(frozen=True)
 class FactsView:
     """All known facts of a policy: what each does to each release, and what they do together."""
 
-    facts: tuple[FactView, ...]
+    facts: tuple[tuple[FactEffect, ...], ...]
+    """What each fact adds to what the others do; nothing where there are very many."""
     together: tuple[FactEffect, ...]
 
 
@@ -132,13 +124,12 @@ def facts_view(policy: Policy, releases: Sequence[PlannedRelease], numbers: Publ
         pairs = zip(releases, given, strict=True)
         return tuple(FactEffect(each.name, _outlook(each, without, numbers), after) for each, after in pairs)
 
-    stated = stated_facts(policy)
-    facts: list[FactView] = []
-    for number, fact in enumerate(policy.known):
-        others = [other for at, other in enumerate(policy.known) if at != number]
-        alone = effects(others) if len(policy.known) <= MOST_ALONE else ()
-        facts.append(FactView(fact.words(policy.domain), fact in stated, alone))
-    return FactsView(tuple(facts), effects(()) if policy.known else ())
+    known = policy.known
+    alone = tuple(
+        effects([*known[:number], *known[number + 1 :]]) if len(known) <= MOST_ALONE else ()
+        for number in range(len(known))
+    )
+    return FactsView(alone, effects(()) if known else ())
 
 
 def _outlook(release: PlannedRelease, policy: Policy, numbers: PublicNumbers | None) -> Outlook:

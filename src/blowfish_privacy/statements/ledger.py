@@ -320,8 +320,6 @@ class HistoryRow:
     """The time in UTC, to the second."""
     release: str
     """What was released, as the ledger describes it."""
-    mechanism: str
-    asked: str
     charged: str
     lost_on: str
     failed: str | None
@@ -337,8 +335,6 @@ def history(ledger: Ledger) -> tuple[HistoryRow, ...]:
             key=entry.key,
             made=entry.made[:19].replace("T", " "),
             release=entry.description,
-            mechanism=entry.mechanism,
-            asked=asked_in_words(entry),
             charged=entry.loss.measure.words(entry.charged) if entry.charged else "nothing",
             lost_on=lost_in_words(entry),
             failed=failed.get(entry.number),

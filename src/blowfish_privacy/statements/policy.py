@@ -121,21 +121,16 @@ class GraphView:
 
     name: str
     size: int
-    ordered: bool
     values: tuple[GraphValue, ...]
     pairs: tuple[tuple[int, int], ...]
     groups: int | None
     """Into how many groups all values fall; None if there are too many values to ask."""
 
     @property
-    def partial(self) -> bool:
-        """Whether some values are not shown."""
-        return len(self.values) < self.size
-
-    @property
     def sentence(self) -> str:
         """Say what the picture shows, for those who do not see it."""
-        shown = f"{len(self.values):,} of {self.size:,} values" if self.partial else f"{_many(self.size, 'value')}"
+        many, size = len(self.values), self.size
+        shown = f"{many:,} of {size:,} values" if many < size else _many(size, "value")
         pairs = _many(len(self.pairs), "secret pair") if self.pairs else "no secret pair"
         if self.groups is None or self.groups == self.size:
             return f"{shown}, {pairs} between them."
@@ -165,19 +160,11 @@ class ReachPoint:
 class Reach:
     """How far the values around one value are from it, in bands without gaps; those further away are left out."""
 
-    focus: int
     text: str
-    size: int
     bands: tuple[Band, ...]
+    """Each holds at both of its ends; of an attribute with many values not all between them were asked."""
     points: tuple[ReachPoint, ...]
     """Values of the bands, for a picture: all of them, or some of many."""
-    sampled: bool
-    """Whether some values were not asked: a band then holds at the values asked, and at both of its ends."""
-
-    @property
-    def partial(self) -> bool:
-        """Whether the bands leave out values further away."""
-        return self.bands[0].first > 0 or self.bands[-1].last < self.size - 1
 
     def words(self) -> list[str]:
         """Say in one line for each number of steps which values are that far away; nearest first."""
@@ -208,7 +195,7 @@ def graph_view(policy: Policy, name: str, focus: int = 0, also: int | None = Non
     groups = 1 if graph.connected else None
     if groups is None and attribute.size <= _MOST_GROUPED:
         groups = len({graph.component((at,)) for at in range(attribute.size)})
-    return GraphView(name, attribute.size, attribute.ordered, tuple(values), pairs, groups)
+    return GraphView(name, attribute.size, tuple(values), pairs, groups)
 
 
 def reach(policy: Policy, name: str, focus: int) -> Reach:
@@ -238,7 +225,7 @@ def reach(policy: Policy, name: str, focus: int) -> Reach:
         bands.append(Band(first, last, text, steps(first)))
     shown = sorted({focus, *_spread(cuts[0], cuts[-1], _MOST_POINTS)})
     points = tuple(ReachPoint(at, attribute.show(at), steps(at)) for at in shown)
-    return Reach(focus, attribute.show(focus), size, tuple(bands), points, size > len(asked))
+    return Reach(attribute.show(focus), tuple(bands), points)
 
 
 def _last_of_bands(steps: Callable[[int], int | None], asked: list[int]) -> list[int]:
@@ -427,15 +414,22 @@ _AS_GOOD_AS_EQUAL = 0.005
 
 def gained(plans: Sequence[Plan]) -> str:
     """Say in one sentence how many times as exact each answer with noise is, and which gain nothing."""
-    ratios = {quoted(plan.name): ratio for plan in plans if (ratio := _ratio(plan)) is not None}
-    better = sorted(((ratio, name) for name, ratio in ratios.items() if _gains(ratio)), reverse=True)
-    same = _listed([name for name, ratio in ratios.items() if not _gains(ratio)])
+    better: list[tuple[float, str]] = []
+    same: list[str] = []
+    for plan in plans:
+        plain, error = plan.plain_error(), plan.expected_error().rmse
+        if plain is not None and error:
+            ratio = plain.rmse / error
+            if ratio > 1 and not isclose(ratio, 1, rel_tol=_AS_GOOD_AS_EQUAL):
+                better.append((ratio, quoted(plan.name)))
+            else:
+                same.append(quoted(plan.name))
     if not better:
         return "Gained: nothing in accuracy over plain differential privacy at the same epsilon."
-    (most, first), *rest = better
+    (most, first), *rest = sorted(better, reverse=True)
     said = f"{first} is {about(most)} times as exact as under plain differential privacy at the same epsilon"
     more = [f"{name} {about(ratio)} times" for ratio, name in rest]
-    return f"Gained: {_listed([said, *more])}{f'; nothing is gained for {same}' if same else ''}."
+    return f"Gained: {_listed([said, *more])}{f'; nothing is gained for {_listed(same)}' if same else ''}."
 
 
 def given_up(policy: Policy) -> str:
@@ -449,16 +443,6 @@ def given_up(policy: Policy) -> str:
     return f"Given up: {'; '.join([*less, *not_at_all]) or 'nothing'}."
 
 
-def _ratio(plan: Plan) -> float | None:
-    """How many times as exact; None where there is no noise, or nothing to compare with."""
-    plain, error = plan.plain_error(), plan.expected_error().rmse
-    return None if plain is None or not error else plain.rmse / error
-
-
-def _gains(ratio: float) -> bool:
-    return ratio > 1 and not isclose(ratio, 1, rel_tol=_AS_GOOD_AS_EQUAL)
-
-
 def _listed(parts: Sequence[str]) -> str:
-    *most, last = parts or [""]
+    *most, last = parts
     return f"{', '.join(most)} and {last}" if most else last

@@ -235,10 +235,10 @@ def _facts(workshop: Workshop, effects: FactEffects) -> None:
     def of_one(number: int) -> None:
         """Show what one fact adds to what the others do."""
         view = None if effects.stale or effects.latest is None else effects.latest.view
-        if view is None or not len(listed()) > 1 or number >= len(view.facts) or not view.facts[number].effects:
+        if view is None or not len(listed()) > 1 or number >= len(view.facts) or not view.facts[number]:
             return
         with ui.expansion("What this fact adds").classes("w-full").props("dense"):
-            _table(view.facts[number].effects, "it")
+            _table(view.facts[number], "it")
 
     def remove(number: int) -> None:
         try_change(workshop, choices.without_fact(workshop.body, number))
