@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from blowfish_privacy.results.cumulative import CumulativeResult, QuantilesResult, RangesResult
     from blowfish_privacy.results.grid import GridResult
     from blowfish_privacy.results.groups import GroupsResult
-    from blowfish_privacy.results.quality import Quality
-    from blowfish_privacy.results.synthetic import ModelTable, SyntheticResult
+    from blowfish_privacy.results.synthetic import ModelTable, Quality, SyntheticResult
     from blowfish_privacy.results.tables import NonnegativeTables, Table, TablesResult, WholeTables
 
 
@@ -61,8 +60,7 @@ __getattr__ = attributes_of(
         "cumulative": ["CumulativeResult", "QuantilesResult", "RangesResult"],
         "grid": ["GridResult"],
         "groups": ["GroupsResult"],
-        "quality": ["Quality"],
-        "synthetic": ["ModelTable", "SyntheticResult"],
+        "synthetic": ["ModelTable", "Quality", "SyntheticResult"],
         "tables": ["NonnegativeTables", "Table", "TablesResult", "WholeTables"],
     },
 )

@@ -22,9 +22,8 @@ from blowfish_privacy.mechanisms.synthetic.model import Measurement
 from blowfish_privacy.mechanisms.synthetic.tree import Step, tree_records
 from blowfish_privacy.noise import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE
 from blowfish_privacy.results import ModelTable, SyntheticResult
-from blowfish_privacy.results.quality import quality
 from blowfish_privacy.results.result import counted
-from blowfish_privacy.results.synthetic import total_variation
+from blowfish_privacy.results.synthetic import quality, total_variation
 from blowfish_privacy.statements.card import make_card
 
 FALSE_ALARM = 1e-10

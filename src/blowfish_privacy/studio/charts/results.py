@@ -28,8 +28,8 @@ from blowfish_privacy.results import (
 )
 from blowfish_privacy.results.pictures.intervals import LabelledInterval
 from blowfish_privacy.results.pictures.map import sums_of_neighbours
-from blowfish_privacy.results.quality import DOUBTFUL, Quality
 from blowfish_privacy.results.result import as_float
+from blowfish_privacy.results.synthetic import DOUBTFUL, Quality
 from blowfish_privacy.results.tables import Table
 from blowfish_privacy.studio.charts.look import (
     BAD,
