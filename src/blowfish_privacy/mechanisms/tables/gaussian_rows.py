@@ -513,8 +513,11 @@ class MeasuredComponents(Components):
             total = total + self.spread[component] * prod(each, start=np.ones([1] * len(axes)))
         return total
 
+    def uneven(self, axes: Axes) -> bool:
+        return not self.rows.keys().isdisjoint(axes)
+
     def cell_variances(self, axes: Axes) -> Floats:
-        if not self.rows:
+        if not self.uneven(axes):
             return super().cell_variances(axes)
         shape = [self.shape[axis] for axis in axes]
         found = self._over_components(
@@ -522,11 +525,7 @@ class MeasuredComponents(Components):
         )
         return np.broadcast_to(found, shape).copy()
 
-    def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
-        if not self.rows:
-            return super().variance(axes, chosen)
-        if chosen is None:
-            return float(self.cell_variances(axes).max())
+    def _of_sum(self, axes: Axes, chosen: Sequence[Sequence[int]]) -> float:
         picked = dict(zip(axes, (list(each) for each in chosen), strict=True))
         total = self._over_components(
             axes,
