@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from operator import getitem
@@ -549,7 +550,7 @@ def _read_policy(section: dict[str, Any], at: Locator, folder: FilePath | None =
 
 def policy_to_section(policy: Policy) -> dict[str, Any]:
     """Write a policy as the policy section of a file."""
-    return policy.section
+    return deepcopy(policy.section)
 
 
 def dumps(policy: Policy) -> str:

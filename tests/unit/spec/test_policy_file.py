@@ -522,3 +522,9 @@ def test_gaussian_cells_that_meet_a_public_total_state_their_own_interval():
     assert error.rmse == pytest.approx((50 * 0.9) ** 0.5, rel=1e-6)
     assert error.interval("0.95") == pytest.approx(1.96 * error.rmse, rel=0.03)
     assert "Gaussian" in error.distribution
+
+
+def test_a_section_that_is_changed_leaves_its_policy_as_it_was():
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 9)), secrets=bp.DistanceThreshold(1))
+    spec.policy_to_section(policy)["domain"].clear()
+    assert spec.policy_to_section(policy)["domain"] == {"v": {"integer": [0, 9]}}
