@@ -480,8 +480,8 @@ class MeasuredComponents(Components):
             yield block.axes, 1 / variance if variance else inf
 
     def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
-        if not block.weight:
-            return super()._component(values, block, component)
+        if not self.rows or not block.weight:
+            return super()._component(values / (prod(values.shape) if block.weight else 1), block, component)
         for at, axis in enumerate(block.axes):
             if axis in self.rows:
                 read = self.rows[axis]
