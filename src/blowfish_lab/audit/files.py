@@ -1,6 +1,6 @@
 """Thousands of damaged policy files: each must be planned or refused in our words, quickly and in little memory.
 
-``python -m blowfish_lab.audit.files --instances 20000`` makes files (:mod:`.file_mutations`), reads each in a
+``python -m blowfish_lab.audit.files --instances 20000`` makes files (:func:`mutated_file`), reads each in a
 separate process with bounded time and memory, checks it, explains it, plans its releases, and fails when one ends in
 anything but success or an error of ours. ``--only NUMBER`` shows one file, and what becomes of it.
 """

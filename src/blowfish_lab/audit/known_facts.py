@@ -119,14 +119,11 @@ def check(instance: Instance, tally: Tally) -> None:
         at_limit = policy.size == instance.records
         if derived.value < truth or (derived.exact and at_limit and derived.value > truth):
             tally.wrong.append(f"{query} {policy}: {derived} but the truth is {truth} with {instance.records} records")
-        if (
-            derived.exact
-            and derived.witness is not None
-            and _witnessed(query, domain, derived.witness) != derived.value
-        ):
-            tally.wrong.append(f"{query} {policy}: the witness of {derived} does not attain it")
-        if derived.exact and derived.witness is not None and not _neighbours(policy, derived.witness):
-            tally.wrong.append(f"{query} {policy}: the witness of {derived} is no pair of neighbours")
+        if derived.exact and derived.witness is not None:
+            if _witnessed(query, domain, derived.witness) != derived.value:
+                tally.wrong.append(f"{query} {policy}: the witness of {derived} does not attain it")
+            if not _neighbours(policy, derived.witness):
+                tally.wrong.append(f"{query} {policy}: the witness of {derived} is no pair of neighbours")
 
 
 @contextmanager

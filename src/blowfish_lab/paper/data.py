@@ -172,6 +172,15 @@ _REFERENCES = 50
 _BINS = 1024
 
 
+def cluster_sums(points: Floats, centres: Floats, weights: Integers | None = None) -> tuple[Floats, Floats]:
+    """Return the sizes and the sums of the clusters of points: what SuLQ perturbs in every round."""
+    weights = np.ones(len(points), dtype=np.int64) if weights is None else weights
+    labels, many = nearest_centre(points, centres), len(centres)
+    sizes = np.bincount(labels, weights, minlength=many).astype(np.float64)
+    sums = [np.bincount(labels, weights * column, minlength=many) for column in points.T]
+    return sizes, np.stack(sums, axis=1).astype(np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class ClusteringData:
     """Records as positions in a box, each standing for so many people."""
@@ -222,9 +231,7 @@ class ClusteringData:
         """Run the non-private algorithm once."""
         centres: Floats = generator.uniform(*self.box, (K, len(self.domain.names)))
         for _ in range(ROUNDS):
-            labels = nearest_centre(self.points, centres)
-            sizes = np.bincount(labels, self.weights, minlength=K)
-            sums = np.stack([np.bincount(labels, self.weights * axis, minlength=K) for axis in self.points.T], axis=1)
+            sizes, sums = cluster_sums(self.points, centres, self.weights)
             centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1e-12)[:, None], centres)
         return centres
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from blowfish_lab.paper.data import ROUNDS, ClusteringData, K, clustering_data
+from blowfish_lab.paper.data import ROUNDS, ClusteringData, K, cluster_sums, clustering_data
 from blowfish_lab.paper.figure import (
     CLIPPED,
     FULL,
@@ -98,14 +98,6 @@ def blocks(width: int) -> Named:
 
 Division: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
 """Makes centres of noisy sums and noisy sizes, in a box from low to high."""
-
-
-def cluster_sums(points: Floats, centers: Floats) -> tuple[Floats, Floats]:
-    """Return the sizes and the sums of the clusters of points: what SuLQ perturbs in every round."""
-    labels = nearest_centre(points, centers)
-    sizes = np.bincount(labels, minlength=len(centers)).astype(np.float64)
-    sums = np.stack([np.bincount(labels, column, minlength=len(centers)) for column in points.T], axis=1)
-    return sizes, sums.astype(np.float64)
 
 
 def as_printed(sums: Floats, sizes: Floats, low: Floats, high: Floats) -> Floats:  # noqa: ARG001

@@ -9,7 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import blowfish_privacy as bp
-from blowfish_lab.paper.figure_1 import cluster_sums, not_private_published_sulq_kmeans
+from blowfish_lab.paper.data import cluster_sums
+from blowfish_lab.paper.figure_1 import not_private_published_sulq_kmeans
 from blowfish_privacy.mechanisms.clusters.soft_mesh import Masses, stand_out
 from blowfish_privacy.release.plan import make_plan
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from blowfish_lab.paper import data, runner
-from blowfish_lab.paper.data import clustering_data
+from blowfish_lab.paper.data import cluster_sums, clustering_data
 from blowfish_lab.paper.figure import (
     CLIPPED,
     EPSILONS,
@@ -24,7 +24,7 @@ from blowfish_lab.paper.figure import (
     draw_panels,
     span,
 )
-from blowfish_lab.paper.figure_1 import QUOTIENT, as_printed, clipped, cluster_sums, not_private_centres
+from blowfish_lab.paper.figure_1 import QUOTIENT, as_printed, clipped, not_private_centres
 from blowfish_lab.paper.figure_2 import SOUND_ORDERED, UNORDERED, OrderedCurves, in_order, paper_mechanism, policy_of
 from blowfish_lab.paper.runner import FIGURES
 from blowfish_privacy.errors import DataError
