@@ -25,7 +25,7 @@ from blowfish_privacy.errors import QueryError
 from blowfish_privacy.noise.bits import WORD_BITS, BitSource, SystemSource, Uniform, Words
 from blowfish_privacy.noise.digit import Digit, Values, in_batches
 from blowfish_privacy.noise.exponential import Interval, exp_negative
-from blowfish_privacy.noise.laplace import checked_miss
+from blowfish_privacy.noise.laplace import checked_miss, least_covering
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import Number, positive, scientific
 
@@ -309,20 +309,7 @@ def gaussian_quantile(sigma_squared: Number, level: Number) -> int:
     """
     number = checked_variance(sigma_squared)
     miss = checked_miss(level)
-    bound = _hint(number, miss)
-    step = 1
-    while not _covers(bound, number, miss):
-        bound, step = bound + step, 2 * step
-    low, step = -1, 1  # the answer is above low
-    while bound - step > low:
-        if not _covers(bound - step, number, miss):
-            low = bound - step
-            break
-        bound, step = bound - step, 2 * step
-    while bound - low > 1:
-        middle = (low + bound) // 2
-        low, bound = (low, middle) if _covers(middle, number, miss) else (middle, bound)
-    return bound
+    return least_covering(lambda bound: _covers(bound, number, miss), _hint(number, miss))
 
 
 def _hint(sigma_squared: Fraction, miss: Fraction) -> int:

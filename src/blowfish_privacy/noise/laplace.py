@@ -13,7 +13,7 @@ two are at most 1 apart (docs/proofs/mean_offsets.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -170,11 +170,23 @@ def quantile(scale: Number, level: Number) -> int:
     """Return the smallest integer t with ``P(|Z| <= t) >= level``, for 0 < level < 1, exactly."""
     rate = 1 / checked_scale(scale)
     miss = checked_miss(level)
-    bound = _hint(rate, miss)
-    while not _covers(bound, rate, miss):
-        bound += 1
-    while bound > 0 and _covers(bound - 1, rate, miss):
-        bound -= 1
+    return least_covering(lambda bound: _covers(bound, rate, miss), _hint(rate, miss))
+
+
+def least_covering(covers: Callable[[int], bool], guess: int) -> int:
+    """Return the smallest whole number from 0 on that covers, as larger ones do, in growing steps from a guess."""
+    bound, step = guess, 1
+    while not covers(bound):
+        bound, step = bound + step, 2 * step
+    low, step = -1, 1  # the answer is above low
+    while bound - step > low:
+        if not covers(bound - step):
+            low = bound - step
+            break
+        bound, step = bound - step, 2 * step
+    while bound - low > 1:
+        middle = (low + bound) // 2
+        low, bound = (low, middle) if covers(middle) else (middle, bound)
     return bound
 
 
