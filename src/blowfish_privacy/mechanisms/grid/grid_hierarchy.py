@@ -264,7 +264,7 @@ class ProductFamily(GridFamily):
 
     @property
     def rows(self) -> int:
-        return sum(a * b for a in self._sizes[0] for b in self._sizes[1]) + (self.total is not None)
+        return sum(height * width for height, width in product(*self._sizes)) + (self.total is not None)
 
     @cached_property
     def _sizes(self) -> tuple[list[int], list[int]]:

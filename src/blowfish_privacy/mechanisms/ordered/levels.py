@@ -205,11 +205,8 @@ class CumulativeLevel(Level):
 
     def answer(self, counts: Integers) -> Integers:
         rows = self.rows(len(counts))
-        sums = np.cumsum(counts)
-        padded = np.full(rows * self.spacing, sums[-1], dtype=np.int64)
-        reach = min(len(padded), len(sums))
-        padded[:reach] = sums[:reach]
-        return padded.reshape(rows, self.spacing).sum(axis=1)
+        sums = np.pad(np.cumsum(counts), (0, self.spacing), mode="edge")
+        return sums[: rows * self.spacing].reshape(rows, self.spacing).sum(axis=1)
 
     def hats(self, size: int) -> Matrix:
         return DifferenceLevel(self.spacing, self.scale).hats(size)[: self.rows(size)]
