@@ -13,8 +13,7 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
-from blowfish_privacy.noise.bits import WORD_BITS, BitSource, Uniform
-from blowfish_privacy.noise.exponential import Interval, ceiling_shift, exp_negative
+from blowfish_privacy.noise.bits import WORD_BITS, BitSource, Interval, Uniform, ceiling_shift, exp_negative
 
 
 class Weight(NamedTuple):

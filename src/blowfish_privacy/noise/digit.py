@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.errors import QueryError, brief
-from blowfish_privacy.noise.bits import GUARD_BITS, WORD_BITS, BitSource, Uniform, Words
-from blowfish_privacy.noise.exponential import Interval
+from blowfish_privacy.noise.bits import GUARD_BITS, WORD_BITS, BitSource, Interval, Uniform, Words
 from blowfish_privacy.support.arrays import Integers
 
 # Temporary arrays of this length stay in the processor's cache, however many samples are asked for.

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise.bits import WORD_BITS, BitSource, SystemSource, Uniform, Words
+from blowfish_privacy.noise.bits import WORD_BITS, BitSource, Interval, SystemSource, Uniform, Words, exp_negative
 from blowfish_privacy.noise.digit import Digit, Values, in_batches
-from blowfish_privacy.noise.exponential import Interval, exp_negative
 from blowfish_privacy.noise.laplace import checked_miss, least_covering
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import Number, positive, scientific

@@ -23,9 +23,8 @@ from typing import ClassVar
 import numpy as np
 
 from blowfish_privacy.errors import QueryError
-from blowfish_privacy.noise.bits import BitSource, SystemSource
+from blowfish_privacy.noise.bits import BitSource, Interval, SystemSource, exp_negative, multiply
 from blowfish_privacy.noise.digit import Digit, in_batches
-from blowfish_privacy.noise.exponential import Interval, exp_negative, multiply
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import Number, exact, positive, scientific, show
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.noise.bits import Interval, _series, exp_negative, multiply
 from blowfish_privacy.noise.choice import (
     ONE,
     Weight,
@@ -19,7 +20,6 @@ from blowfish_privacy.noise.choice import (
     total,
     uniform_below,
 )
-from blowfish_privacy.noise.exponential import Interval, _series, exp_negative, multiply
 from blowfish_privacy.testing.seeded import SeededSource
 from unit.noise.chi_square import of_cells
 from unit.noise.reference import ScriptedSource
