@@ -225,7 +225,7 @@ def test_a_charge_that_was_converted_too_low_is_not_read_under(open_ledger: Open
         forged = replace(honest, number=2, key="b", description=wanted["description"], charged=honest.charged / 2)
         forged = replace(forged, loss=Loss.of({EVERY: forged.charged}, honest.loss.measure), epsilon=forged.charged)
         forged = replace(forged, chain=forged.link(before.entries_head))
-        after = before.after_entry(forged, before.spent + forged.charged)
+        after = before.after(forged, before.spent + forged.charged)
         store.append(forged, before=before, after=after, balances=tuple(store.balances()))
 
     ledger._write(underpay)

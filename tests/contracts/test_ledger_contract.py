@@ -394,7 +394,7 @@ def test_a_charge_that_paid_too_little_is_not_read_under(open_pure: Open) -> Non
         forged = replace(honest, number=3, key="b", description=asked["description"], charged=honest.epsilon)
         forged = replace(forged, loss=asked["loss"])
         forged = replace(forged, chain=forged.link(before.entries_head))
-        after = before.after_entry(forged, before.spent + forged.charged)
+        after = before.after(forged, before.spent + forged.charged)
         store.append(forged, before=before, after=after, balances=tuple(store.balances()))
 
     ledger._write(underpay)

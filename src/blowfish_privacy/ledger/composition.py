@@ -69,7 +69,24 @@ def price(base: Policy, policy: Policy) -> Price:
     """Say what a release under ``policy`` costs a budget that belongs to ``base``; refuse where no rule covers it."""
     if base.hash == policy.hash:
         return same_policy(base)
-    _check_comparable(base, policy)
+    if base.known or policy.known:
+        raise RefusalError(
+            "this is not the ledger's policy, and with known facts only releases under equal policies add up.",
+            hint=_OWN_LEDGER,
+        )
+    if base.canonical()["domain"] != policy.canonical()["domain"]:
+        raise RefusalError("this policy's domain is not that of the ledger's policy.", hint=_OWN_LEDGER)
+    if base.domain != policy.domain:
+        raise RefusalError(
+            "this policy declares the ledger's domain in a different order.",
+            hint="declare attributes and categories in the same order.",
+        )
+    if base.size == "unknown" and policy.size != "unknown":
+        raise RefusalError(
+            "the ledger's policy keeps the number of records secret, and this policy makes it public.", hint=_OWN_LEDGER
+        )
+    if isinstance(base.size, int) and isinstance(policy.size, int) and base.size != policy.size:
+        raise RefusalError(f"the ledger's policy states {base.size} records and this one {policy.size}.")
     along = steps = steps_covering(base.graph, policy.graph)
     if policy.size == "unknown":
         steps = 2 if steps is None else min(steps, 2)
@@ -95,27 +112,6 @@ def price(base: Policy, policy: Policy) -> Price:
     return Price(factor, rule, by_class, base.rows_per_person)
 
 
-def _check_comparable(base: Policy, policy: Policy) -> None:
-    if base.known or policy.known:
-        raise RefusalError(
-            "this is not the ledger's policy, and with known facts only releases under equal policies add up.",
-            hint=_OWN_LEDGER,
-        )
-    if base.canonical()["domain"] != policy.canonical()["domain"]:
-        raise RefusalError("this policy's domain is not that of the ledger's policy.", hint=_OWN_LEDGER)
-    if base.domain != policy.domain:
-        raise RefusalError(
-            "this policy declares the ledger's domain in a different order.",
-            hint="declare attributes and categories in the same order.",
-        )
-    if base.size == "unknown" and policy.size != "unknown":
-        raise RefusalError(
-            "the ledger's policy keeps the number of records secret, and this policy makes it public.", hint=_OWN_LEDGER
-        )
-    if isinstance(base.size, int) and isinstance(policy.size, int) and base.size != policy.size:
-        raise RefusalError(f"the ledger's policy states {base.size} records and this one {policy.size}.")
-
-
 # The policies of a ledger's entries, read back from what is stored, and what they cost.
 
 PolicyLoader: TypeAlias = Callable[[str], Policy]
@@ -137,7 +133,19 @@ class PolicyCache:
     def policy(self, stored: StoredPolicy) -> Policy:
         """Return a stored policy, read back if necessary."""
         if stored.hash not in self._policies:
-            self.add(self._read_back(stored))
+            name = stored.hash[:12]
+            if self.load_policy is None or not stored.text:
+                raise LedgerError(
+                    f"the policy {name} of an earlier charge cannot be read back from the ledger.",
+                    hint="open the ledger with load_policy, and charge with policy_text.",
+                )
+            policy = self.load_policy(stored.text)
+            if policy.hash != stored.hash:
+                raise LedgerError(
+                    f"the text stored for the policy {name} describes a different policy.",
+                    hint="run 'blowfish ledger verify'.",
+                )
+            self.add(policy)
         return self._policies[stored.hash]
 
     def readable(self, stored: StoredPolicy | None) -> Policy | None:
@@ -153,21 +161,6 @@ class PolicyCache:
         if pair not in self._prices:
             self._prices[pair] = price(self.policy(base), policy)
         return self._prices[pair]
-
-    def _read_back(self, stored: StoredPolicy) -> Policy:
-        name = stored.hash[:12]
-        if self.load_policy is None or not stored.text:
-            raise LedgerError(
-                f"the policy {name} of an earlier charge cannot be read back from the ledger.",
-                hint="open the ledger with load_policy, and charge with policy_text.",
-            )
-        policy = self.load_policy(stored.text)
-        if policy.hash != stored.hash:
-            raise LedgerError(
-                f"the text stored for the policy {name} describes a different policy.",
-                hint="run 'blowfish ledger verify'.",
-            )
-        return policy
 
 
 # What a release would cost a budget, and what it would leave: worked out alike before a charge and for it.

@@ -10,11 +10,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, lcm
-from typing import Any, get_args
+from typing import Any, ClassVar, TypeAlias, TypeVar, get_args
 
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.errors import BudgetError, LedgerError
@@ -63,6 +64,8 @@ def read_amount(text: object) -> Fraction:
 # How a loss is written down in the row of an entry, and a class of secret pairs in that of a balance.
 
 _KINDS = get_args(Kind)
+_UNREADABLE = ValueError, TypeError, AttributeError, KeyError, RecursionError
+"""What reading a text raises that is not what was written."""
 
 
 def write_loss(loss: Loss) -> str:
@@ -73,14 +76,11 @@ def write_loss(loss: Loss) -> str:
 def read_loss(measure: str, text: str) -> Loss:
     """Read what :func:`write_loss` writes, and nothing else."""
     kind = Measure.named(measure)
-    try:
-        amounts = dict(_read(**row) for row in json.loads(text))
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        amounts = None
-    loss = None if amounts is None else Loss.of(amounts, kind)
-    if loss is None or write_loss(loss) != text:
-        raise LedgerError("the stored loss of an entry is damaged.", hint="the ledger was changed by other software.")
-    return loss
+    with suppress(*_UNREADABLE):
+        loss = Loss.of(dict(_read(**row) for row in json.loads(text)), kind)
+        if write_loss(loss) == text:
+            return loss
+    raise _damaged("the stored loss of an entry")
 
 
 def write_class(pairs: PairClass) -> tuple[str, str, str]:
@@ -91,13 +91,15 @@ def write_class(pairs: PairClass) -> tuple[str, str, str]:
 @lru_cache(maxsize=4096)
 def read_class(kind: str, attribute: str, within: str) -> PairClass:
     """Read what :func:`write_class` writes, and nothing else."""
-    try:
+    with suppress(*_UNREADABLE):
         pairs = _class(kind, attribute, json.loads(within))
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        pairs = None
-    if pairs is None or write_class(pairs) != (kind, attribute, within):
-        raise LedgerError("a stored balance is damaged.", hint="the ledger was changed by other software.")
-    return pairs
+        if write_class(pairs) == (kind, attribute, within):
+            return pairs
+    raise _damaged("a stored balance")
+
+
+def _damaged(what: str) -> LedgerError:
+    return LedgerError(f"{what} is damaged.", hint="the ledger was changed by other software.")
 
 
 def _written(pairs: PairClass) -> dict[str, Any]:
@@ -118,18 +120,16 @@ def _read(
 def _class(kind: Any, attribute: Any, within: Mapping[str, Any]) -> PairClass:
     if kind not in _KINDS or not isinstance(attribute, str) or bool(attribute) != (kind == "attribute"):
         raise ValueError
-    region = tuple((name, _subset(within[name])) for name in sorted(within))
-    if region and kind == "every":
+    if within and kind == "every":
         raise ValueError
-    return PairClass(kind, attribute, region or EVERYWHERE)
-
-
-def _subset(runs: list[list[int]]) -> Subset:
-    read = tuple((start, stop) for start, stop in runs)
-    whole = all(type(start) is type(stop) is int and 0 <= start < stop for start, stop in read)
-    if not read or not whole or Subset.union(read).runs != read:
-        raise ValueError
-    return Subset(read)
+    region: list[tuple[str, Subset]] = []
+    for name in sorted(within):
+        runs = tuple((start, stop) for start, stop in within[name])
+        whole = all(type(start) is type(stop) is int and 0 <= start < stop for start, stop in runs)
+        if not runs or not whole or Subset.union(runs).runs != runs:
+            raise ValueError
+        region.append((name, Subset(runs)))
+    return PairClass(kind, attribute, tuple(region) or EVERYWHERE)
 
 
 def _compact(value: object) -> str:
@@ -185,6 +185,8 @@ class Entry:
     chain: str = ""
     loss: Loss = NOTHING
 
+    table: ClassVar = "entries"
+
     def __repr__(self) -> str:
         return f"<Entry {self.number} of {self.made[:19]}: {self.label}; {self.loss.measure.words(self.charged)}>"
 
@@ -196,12 +198,10 @@ class Entry:
     @property
     def asked(self) -> Loss | None:
         """What was asked for on the secret pairs of its own policy, if it is in another measure than the ledger's."""
-        try:
+        with suppress(*_UNREADABLE):
             asked = json.loads(self.detail).get("asked")
             return None if asked is None else read_loss(asked["measure"], _compact(asked["loss"]))
-        except (ValueError, AttributeError, RecursionError, KeyError, TypeError):
-            pass
-        raise LedgerError("the stored loss of an entry is damaged.", hint="the ledger was changed by other software.")
+        raise _damaged("the stored loss of an entry")
 
     @property
     def requested(self) -> tuple[Measure, Fraction]:
@@ -254,6 +254,8 @@ class Document:
     sha256: str
     chain: str = ""
 
+    table: ClassVar = "documents"
+
     def link(self, previous: str) -> str:
         """Compute the hash this document must carry after its predecessor's."""
         return chained(previous, self.number, self.entry, self.made, self.sha256)
@@ -271,9 +273,15 @@ class Failure:
     made: str
     chain: str = ""
 
+    table: ClassVar = "failures"
+
     def link(self, previous: str) -> str:
         """Compute the hash this failure must carry after its predecessor's."""
         return chained(previous, self.number, self.entry, self.made)
+
+
+Row: TypeAlias = Entry | Document | Failure
+RowKind = TypeVar("RowKind", Entry, Document, Failure)
 
 
 # The balance of a ledger, and the error for asking too much of it.
@@ -316,17 +324,15 @@ class Account:
         """The part of the budget that is left."""
         return self.budget - self.spent
 
-    def after_entry(self, entry: Entry, spent: Fraction) -> Account:
-        """Return the account once an entry is added, with the most that a secret pair has then lost."""
-        return replace(self, spent=spent, entries=self.entries + 1, entries_head=entry.chain)
+    def chained(self, row: RowKind) -> RowKind:
+        """Return a new row with its number and its hash."""
+        numbered = replace(row, number=getattr(self, row.table) + 1)
+        return replace(numbered, chain=numbered.link(getattr(self, f"{row.table}_head")))
 
-    def after_document(self, document: Document) -> Account:
-        """Return the balance once a document is added."""
-        return replace(self, documents=self.documents + 1, documents_head=document.chain)
-
-    def after_failure(self, failure: Failure) -> Account:
-        """Return the balance once a failure is added; what its entry cost stays spent."""
-        return replace(self, failures=self.failures + 1, failures_head=failure.chain)
+    def after(self, row: Row, spent: Fraction | None = None) -> Account:
+        """Return the account once a row is added, with the most that a secret pair has then lost if that changes."""
+        counted = {row.table: getattr(self, row.table) + 1, f"{row.table}_head": row.chain}
+        return replace(self, spent=self.spent if spent is None else spent, **counted)
 
 
 class OverBudgetError(BudgetError):
@@ -413,11 +419,8 @@ def in_words(loss: Loss, policy: Policy | None) -> dict[str, Fraction]:
     """Say the same, classes by the attribute that their pairs change."""
     lost = by_class(loss, policy)
     attributes = {pairs.attribute for pairs in lost}
-    return {_word(pairs, attributes): amount for pairs, amount in lost.items()}
-
-
-def _word(pairs: PairClass, attributes: set[str]) -> str:
-    return pairs.attribute or (f"({pairs.kind})" if pairs.kind in attributes else pairs.kind)
+    kinds = {pairs: f"({pairs.kind})" if pairs.kind in attributes else pairs.kind for pairs in lost}
+    return {pairs.attribute or kinds[pairs]: amount for pairs, amount in lost.items()}
 
 
 # What to do about a ledger that is missing, or already exists: the same words for every kind of storage.
@@ -430,5 +433,4 @@ MISSING = (
 EXISTS = "open an existing ledger without create; a new one needs a new name."
 
 DAMAGED = ("the ledger file is damaged or cut short", "restore it from a backup.")
-
 """What is wrong with a file whose pages do not hold together, and what to do."""

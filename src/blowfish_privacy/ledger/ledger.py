@@ -50,15 +50,6 @@ from blowfish_privacy.privacy.measure import Budget, BudgetLike, Measure
 _LONGEST_KEY = 500
 
 
-def _checked(loss: object) -> Loss:
-    """Accept a loss whose amounts are positive; it may be empty, since what a policy makes public costs nothing."""
-    if not isinstance(loss, Loss) or not all(type(amount) is Fraction and amount > 0 for _, amount in loss.amounts):
-        raise LedgerError("a charge needs a loss, whose amounts are positive fractions.", hint="a certificate has one.")
-    if any(pairs.kind == "every" and pairs.within for pairs, _ in loss.amounts):
-        raise LedgerError("what is lost on every class is lost wherever its pairs lie: it has no region.")
-    return loss
-
-
 def storable(value: str, what: str) -> str:
     """Accept a text that every kind of storage gives back byte for byte."""
     try:
@@ -104,16 +95,6 @@ def charge_of(store: Store, key: str) -> Entry:
     return entry
 
 
-def check_not_replaced(store: Store, entry: Entry) -> None:
-    """Refuse to hand out an entry that was set aside, if the budget now belongs to another policy."""
-    base = store.base() if store.failure(entry.number) is not None else None
-    if base is not None and base.hash != entry.policy.hash:
-        raise RefusalError(
-            f"entry {entry.number} failed, and the budget has since been spent under another policy.",
-            hint="release under the ledger's policy. Nothing was handed out.",
-        )
-
-
 def intact(document: Document) -> str:
     """Return the text of a document, unless it was changed after it was handed out."""
     if sha256(document.text) != document.sha256:
@@ -151,7 +132,15 @@ class Snapshot:
 
     def price(self, policies: PolicyCache, policy: Policy) -> Price:
         """Say what a release under a policy costs; a refusal says what to do where nothing was handed out."""
-        self._check_tries(policy)
+        others = len(self.failed - {policy.hash})
+        if others >= MOST_FAILED_POLICIES and stated_facts(policy):
+            # Otherwise somebody could find out exact counts by stating one after another.
+            raise RefusalError(
+                f"the data contradicted the stated facts of {others} other policies. That check is exact, so it tells "
+                "about the data, and how often it may be tried with new facts is limited.",
+                hint="the data's custodian can correct the facts with 'blowfish data check', and start a new ledger; "
+                "or leave out the stated counts.",
+            )
         try:
             return policies.price(self.base, policy)
         except RefusalError as error:
@@ -159,17 +148,6 @@ class Snapshot:
                 raise
             hint = " ".join([*([error.hint] if error.hint else []), _NOTHING_HANDED_OUT])
             raise RefusalError(error.message, hint=hint) from None
-
-    def _check_tries(self, policy: Policy) -> None:
-        """Stop somebody who finds out exact counts by stating one after another."""
-        if len(self.failed - {policy.hash}) < MOST_FAILED_POLICIES or not stated_facts(policy):
-            return
-        raise RefusalError(
-            f"the data contradicted the stated facts of {len(self.failed - {policy.hash})} other policies. That check "
-            "is exact, so it tells about the data, and how often it may be tried with new facts is limited.",
-            hint="the data's custodian can correct the facts with 'blowfish data check', and start a new ledger; or "
-            "leave out the stated counts.",
-        )
 
 
 Result = TypeVar("Result")
@@ -369,13 +347,20 @@ class Ledger(ABC):
         """
         if not storable(key, "the key") or len(key) > _LONGEST_KEY:
             raise LedgerError(f"the key must have 1 to {_LONGEST_KEY} characters.")
+        # A loss may be empty, since what a policy makes public costs nothing.
+        if not isinstance(loss, Loss) or not all(type(amount) is Fraction and amount > 0 for _, amount in loss.amounts):
+            raise LedgerError(
+                "a charge needs a loss, whose amounts are positive fractions.", hint="a certificate has one."
+            )
+        if any(pairs.kind == "every" and pairs.within for pairs, _ in loss.amounts):
+            raise LedgerError("what is lost on every class is lost wherever its pairs lie: it has no region.")
         # The loss is in the release's own measure here, and all other amounts in that of the ledger.
         wanted = Entry(
             number=0,
             key=key,
             made="",
             policy=StoredPolicy.of(policy, storable(policy_text, "the policy's text")),
-            epsilon=self.measure.converted(_checked(loss).largest, loss.measure),
+            epsilon=self.measure.converted(loss.largest, loss.measure),
             charged=Fraction(0),
             rule="",
             description=storable(description, "the description"),
@@ -405,11 +390,16 @@ class Ledger(ABC):
             stored = store.document(entry.number)
             if stored is not None:
                 return intact(stored)
-            check_not_replaced(store, entry)
+            base = store.base() if store.failure(entry.number) is not None else None
+            if base is not None and base.hash != entry.policy.hash:
+                # It was set aside, and the budget now belongs to another policy.
+                raise RefusalError(
+                    f"entry {entry.number} failed, and the budget has since been spent under another policy.",
+                    hint="release under the ledger's policy. Nothing was handed out.",
+                )
             before = store.account()
-            new = Document(before.documents + 1, entry.number, self._now(), document_text, sha256(document_text))
-            new = replace(new, chain=new.link(before.documents_head))
-            store.append(new, before=before, after=before.after_document(new))
+            new = before.chained(Document(0, entry.number, self._now(), document_text, sha256(document_text)))
+            store.append(new, before=before, after=before.after(new))
             return document_text
 
         return self._write(add)
@@ -428,9 +418,8 @@ class Ledger(ABC):
             if store.failure(entry.number) is not None:
                 return
             before = store.account()
-            new = Failure(before.failures + 1, entry.number, self._now())
-            new = replace(new, chain=new.link(before.failures_head))
-            store.append(new, before=before, after=before.after_failure(new))
+            new = before.chained(Failure(0, entry.number, self._now()))
+            store.append(new, before=before, after=before.after(new))
 
         self._write(add)
 
@@ -490,10 +479,9 @@ class Ledger(ABC):
         )
         quote = Quote.of(price, [wanted.loss], lost(balances, before.measure), before)
         quote.check()
-        new = replace(wanted, number=before.entries + 1, made=self._now(), loss=quote.charged, rule=quote.rule)
-        new = replace(new, charged=quote.charged.largest)
-        new = replace(new, chain=new.link(before.entries_head))
-        store.append(new, before=before, after=before.after_entry(new, quote.largest), balances=balances)
+        new = replace(wanted, made=self._now(), loss=quote.charged, charged=quote.charged.largest, rule=quote.rule)
+        new = before.chained(new)
+        store.append(new, before=before, after=before.after(new, quote.largest), balances=balances)
         if store.entry(new.key) != new:
             raise LedgerError("the charge cannot be read back as it was written.", hint="run 'blowfish ledger verify'.")
         return new

@@ -88,15 +88,14 @@ def pair_loss(made: Sequence[OwnLoss], pair: tuple[Record, Record], measure: Mea
     """Find what releases lose between two values in all: those of a policy, and of all policies."""
     # A person of more rows than a policy protects together is protected in several groups.
     rows = max((each.policy.rows_per_person for each in made), default=1)
-    return _least(measure, made, lambda each: _lost_on_pair(each, pair, rows))
 
+    def lost(each: OwnLoss) -> Amount:
+        amount, together = _lost_between(each.policy, each.loss, *pair), -(-rows // each.policy.rows_per_person)
+        known = each.by_rows.between(*pair) if each.by_rows and rows == 1 and amount < inf else None
+        amount = amount if known is None else min(amount, known)
+        return amount if amount == inf else each.loss.measure.over(Fraction(amount), together)
 
-def _lost_on_pair(made: OwnLoss, pair: tuple[Record, Record], rows: int) -> Amount:
-    policy, loss, by_rows = made.policy, made.loss, made.by_rows
-    lost, together = _lost_between(policy, loss, *pair), -(-rows // policy.rows_per_person)
-    known = by_rows.between(*pair) if by_rows and rows == 1 and lost < inf else None
-    lost = lost if known is None else min(lost, known)
-    return lost if lost == inf else loss.measure.over(Fraction(lost), together)
+    return _least(measure, made, lost)
 
 
 def _least(measure: Measure, made: Sequence[OwnLoss], lost: Callable[[OwnLoss], Amount]) -> PairLoss:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from blowfish_privacy.errors import BlowfishWarning, LedgerError, brief
 from blowfish_privacy.ledger.entry import EXISTS, MISSING, Account
 from blowfish_privacy.ledger.ledger import Ledger
-from blowfish_privacy.ledger.store import FORMAT, Store, tables
+from blowfish_privacy.ledger.store import FORMAT, MOVING, Store, tables
 from blowfish_privacy.support.postgresql import Address, driver, error_in_words
 
 if TYPE_CHECKING:
@@ -59,7 +59,17 @@ def statements(schema: str) -> Iterator[str]:
         code = f"SET search_path = pg_catalog AS $body$ {body.replace('@', schema + '.')} $body$"
         yield f"CREATE FUNCTION {schema}.{head} {code}"
     yield f"CREATE TRIGGER moves BEFORE UPDATE ON {schema}.account FOR EACH ROW EXECUTE FUNCTION {schema}.moves()"
-    yield from _triggers(schema)
+    # Tables only grow.
+    for table, function in _CHECKS.items():
+        verbs = "DELETE" if table in ("account", "balances") else "UPDATE OR DELETE"
+        yield f"CREATE TRIGGER kept BEFORE {verbs} ON {schema}.{table} FOR EACH ROW EXECUTE FUNCTION {schema}.kept()"
+        yield f"CREATE TRIGGER whole BEFORE TRUNCATE ON {schema}.{table} EXECUTE FUNCTION {schema}.kept()"
+        if function:
+            event = {"account": "UPDATE", "balances": "INSERT OR UPDATE"}.get(table, "INSERT")
+            yield (
+                f"CREATE CONSTRAINT TRIGGER {function} AFTER {event} ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED "
+                f"FOR EACH ROW EXECUTE FUNCTION {schema}.{function}()"
+            )
     yield f"COMMENT ON SCHEMA {schema} IS '{MARK}'"
 
 
@@ -74,20 +84,6 @@ _CHECKS = {
 """The function that looks at each change of a table when the transaction ends."""
 
 
-def _triggers(schema: str) -> Iterator[str]:
-    """Let tables only grow."""
-    for table, function in _CHECKS.items():
-        verbs = "DELETE" if table in ("account", "balances") else "UPDATE OR DELETE"
-        yield f"CREATE TRIGGER kept BEFORE {verbs} ON {schema}.{table} FOR EACH ROW EXECUTE FUNCTION {schema}.kept()"
-        yield f"CREATE TRIGGER whole BEFORE TRUNCATE ON {schema}.{table} EXECUTE FUNCTION {schema}.kept()"
-        if function:
-            event = {"account": "UPDATE", "balances": "INSERT OR UPDATE"}.get(table, "INSERT")
-            yield (
-                f"CREATE CONSTRAINT TRIGGER {function} AFTER {event} ON {schema}.{table} DEFERRABLE INITIALLY DEFERRED "
-                f"FOR EACH ROW EXECUTE FUNCTION {schema}.{function}()"
-            )
-
-
 def grants(schema: str, role: str) -> Iterator[str]:
     """Admit a role: it can spend and read, and nothing else; both names are quoted already."""
     yield f"GRANT USAGE ON SCHEMA {schema} TO {role}"
@@ -95,25 +91,22 @@ def grants(schema: str, role: str) -> Iterator[str]:
     yield f"GRANT INSERT (hash, canonical, text) ON {schema}.policies TO {role}"
     for table in ("entries", "documents", "failures", "balances"):
         yield f"GRANT INSERT ON {schema}.{table} TO {role}"
-    moving = "spent, entries, entries_head, documents, documents_head, failures, failures_head"
-    yield f"GRANT UPDATE ({moving}) ON {schema}.account TO {role}"
+    yield f"GRANT UPDATE ({', '.join(MOVING)}) ON {schema}.account TO {role}"
     yield f"GRANT UPDATE (amount, entry) ON {schema}.balances TO {role}"
 
 
-def _top(amount: str) -> str:
-    return f"split_part({amount}, '/', 1)::numeric"
+def _part(amount: str, number: int) -> str:
+    """The numerator of an amount, or its denominator."""
+    return f"split_part({amount}, '/', {number})::numeric"
 
 
-def _bottom(amount: str) -> str:
-    return f"split_part({amount}, '/', 2)::numeric"
-
-
+_TOP_A, _BOTTOM_A, _TOP_B, _BOTTOM_B = _part("a", 1), _part("a", 2), _part("b", 1), _part("b", 2)
 _ARITHMETIC = {
     "at_most(a text, b text) RETURNS boolean LANGUAGE sql IMMUTABLE": f"""
-        SELECT {_top("a")} * {_bottom("b")} <= {_top("b")} * {_bottom("a")}""",
+        SELECT {_TOP_A} * {_BOTTOM_B} <= {_TOP_B} * {_BOTTOM_A}""",
     "added(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE": f"""
         WITH sum (top, bottom) AS (
-            VALUES ({_top("a")} * {_bottom("b")} + {_top("b")} * {_bottom("a")}, {_bottom("a")} * {_bottom("b")}))
+            VALUES ({_TOP_A} * {_BOTTOM_B} + {_TOP_B} * {_BOTTOM_A}, {_BOTTOM_A} * {_BOTTOM_B}))
         SELECT div(top, gcd(top, bottom)) || '/' || div(bottom, gcd(top, bottom)) FROM sum""",  # noqa: S608  # numbers only
     "carried(number bigint, loss jsonb, charged text, spent text) RETURNS boolean LANGUAGE plpgsql": """
         DECLARE part jsonb; total text := '0/1'; every text; moved bigint; lost text;
@@ -231,12 +224,15 @@ class PostgresStore(Store):
         ]
 
 
-# Making a ledger in PostgreSQL, and opening an existing one.
+# The ledger.
 
 
 def check_durable(connection: Connection[Any]) -> None:
     """Make sure that a commit is on disk when it is confirmed."""
-    fsync, commit = _one(connection.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')"))
+    row = connection.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')").fetchone()
+    if row is None:
+        raise LedgerError("PostgreSQL returned no row.", hint="try again.")
+    fsync, commit = row
     if fsync != "on":
         raise LedgerError(
             "this PostgreSQL server does not write to disk what it confirms (fsync is off).",
@@ -244,60 +240,6 @@ def check_durable(connection: Connection[Any]) -> None:
         )
     if commit in ("off", "local"):
         connection.execute("SET LOCAL synchronous_commit = on")
-
-
-def make(connection: Connection[Any], name: str, account: Account) -> None:
-    """Make a ledger, unless its schema exists; others who make the same one wait, and then find that it does."""
-    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 7))", (name,))
-    if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (name,)).fetchone() is not None:
-        raise LedgerError(
-            f"the schema {name!r} already exists.",
-            hint=EXISTS,
-        )
-    for statement in statements(quoted(name)):
-        connection.execute(statement.encode())
-    connection.execute(f"SET LOCAL search_path = {quoted(name)}, pg_catalog".encode())
-    PostgresStore(connection).open_account(account)
-
-
-def inspect(connection: Connection[Any], name: str) -> Account:
-    """Read the balance, once it is certain that the schema is one of our ledgers."""
-    schema = connection.execute(
-        "SELECT obj_description(oid, 'pg_namespace'), has_schema_privilege('public', oid, 'USAGE'), "
-        "has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s",
-        (name,),
-    ).fetchone()
-    if schema is None:
-        raise LedgerError(
-            f"there is no ledger {name!r} in the database.",
-            hint=MISSING,
-        )
-    mark, is_open, may_use = schema
-    if mark != MARK:
-        raise LedgerError(
-            f"the schema {name!r} is not a ledger of format {FORMAT}, which this version reads.",
-            hint="use the version of blowfish-privacy that made it, or a schema that nothing else uses: ?ledger=name.",
-        )
-    if not may_use:
-        raise LedgerError(
-            f"PostgreSQL does not permit this user to use the ledger {name!r}.",
-            hint="its owner can run: blowfish ledger admit ADDRESS ROLE.",
-        )
-    if is_open:
-        warnings.warn(
-            f"the ledger {name!r} is open to every user of the database. Hint: revoke what was granted to PUBLIC.",
-            BlowfishWarning,
-            stacklevel=5,
-        )
-    connection.execute(f"SET LOCAL search_path = {quoted(name)}, pg_catalog".encode())
-    return PostgresStore(connection).account()
-
-
-def _one(cursor: Any) -> Any:
-    row = cursor.fetchone()
-    if row is None:
-        raise LedgerError("PostgreSQL returned no row.", hint="try again.")
-    return row
 
 
 def quoted(name: str) -> str:
@@ -329,15 +271,49 @@ class PostgresLedger(Ledger):
 
     @classmethod
     def _make(cls, place: Address, account: Account, timeout: float) -> None:
+        """Make a ledger, unless its schema exists; others who make the same one wait, and then find that it does."""
+        name = _name(place)
         with _wording_errors(), _transaction(place, timeout) as connection:
             check_durable(connection)
-            make(connection, _name(place), account)
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 7))", (name,))
+            if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (name,)).fetchone() is not None:
+                raise LedgerError(f"the schema {name!r} already exists.", hint=EXISTS)
+            for statement in statements(quoted(name)):
+                connection.execute(statement.encode())
+            _store(connection, name).open_account(account)
 
     @classmethod
     def _inspect(cls, place: Address, timeout: float) -> Account:
+        name = _name(place)
         with _wording_errors(), _transaction(place, timeout) as connection:
             check_durable(connection)
-            return inspect(connection, _name(place))
+            schema = connection.execute(
+                "SELECT obj_description(oid, 'pg_namespace'), has_schema_privilege('public', oid, 'USAGE'), "
+                "has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s",
+                (name,),
+            ).fetchone()
+            if schema is None:
+                raise LedgerError(f"there is no ledger {name!r} in the database.", hint=MISSING)
+            mark, is_open, may_use = schema
+            if mark != MARK:
+                raise LedgerError(
+                    f"the schema {name!r} is not a ledger of format {FORMAT}, which this version reads.",
+                    hint="use the version of blowfish-privacy that made it, or a schema that nothing else uses: "
+                    "?ledger=name.",
+                )
+            if not may_use:
+                raise LedgerError(
+                    f"PostgreSQL does not permit this user to use the ledger {name!r}.",
+                    hint="its owner can run: blowfish ledger admit ADDRESS ROLE.",
+                )
+            if is_open:
+                warnings.warn(
+                    f"the ledger {name!r} is open to every user of the database. Hint: revoke what was granted to "
+                    "PUBLIC.",
+                    BlowfishWarning,
+                    stacklevel=4,
+                )
+            return _store(connection, name).account()
 
     @property
     def name(self) -> str:
@@ -361,13 +337,13 @@ class PostgresLedger(Ledger):
             _wording_errors(),
             closing(_connect(self._place, self._timeout, isolation="repeatable read")) as connection,
         ):
-            yield self._store(connection)
+            yield _store(connection, self.name)
 
     @contextmanager
     def _writing(self) -> Generator[Store]:
         with _transaction(self._place, self._timeout) as connection:
             check_durable(connection)
-            store = self._store(connection)
+            store = _store(connection, self.name)
             # Under this lock each statement sees what the last writer left.
             store.hold()
             yield store
@@ -380,14 +356,16 @@ class PostgresLedger(Ledger):
                 try:
                     return super()._write(action)
                 except psycopg.OperationalError as error:
-                    if not _transient(error):
+                    # Without a state the error comes from the connection, not from the server.
+                    if error.sqlstate is not None and not error.sqlstate.startswith(_TRANSIENT):
                         raise
                 time.sleep(_FIRST_PAUSE * 2**attempt)
             return super()._write(action)
 
-    def _store(self, connection: Connection[Any]) -> PostgresStore:
-        connection.execute(f"SET LOCAL search_path = {quoted(self.name)}, pg_catalog".encode())
-        return PostgresStore(connection)
+
+def _store(connection: Connection[Any], name: str) -> PostgresStore:
+    connection.execute(f"SET LOCAL search_path = {quoted(name)}, pg_catalog".encode())
+    return PostgresStore(connection)
 
 
 def _name(address: Address) -> str:
@@ -413,12 +391,6 @@ def _connect(address: Address, timeout: float, isolation: str = "read committed"
             "default_transaction_read_only": "off",
         }
     )
-
-
-def _transient(error: Exception) -> bool:
-    state = getattr(error, "sqlstate", None)
-    # Without a state the error comes from the connection, not from the server.
-    return state is None or state.startswith(_TRANSIENT)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import stat
 import tempfile
 import warnings
 from collections.abc import Collection, Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,8 @@ from blowfish_privacy.ledger.entry import (
     MISSING,
     Account,
     Balance,
-    Document,
     Entry,
-    Failure,
+    Row,
 )
 from blowfish_privacy.ledger.ledger import TIMEOUT, Ledger
 from blowfish_privacy.ledger.store import FORMAT, Store, tables
@@ -104,15 +103,12 @@ class Place:
 
 def logs(path: Path) -> list[Path]:
     """List the logs beside a ledger's path that are not empty."""
-    return [log for ending in LOGS if _size(log := path.with_name(path.name + ending))]
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
+    found: list[Path] = []
+    for log in (path.with_name(path.name + ending) for ending in LOGS):
         # A writer that finishes removes its journal at any moment.
-        return 0
+        with suppress(FileNotFoundError):
+            found += [log] if log.stat().st_size else []
+    return found
 
 
 # A transaction on the tables of a ledger in SQLite.
@@ -135,9 +131,7 @@ class SqliteStore(Store):
         """Make what was done durable."""
         self._connection.execute("COMMIT")
 
-    def append(
-        self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
-    ) -> None:
+    def append(self, row: Row, *, before: Account, after: Account, balances: Collection[Balance] = ()) -> None:
         if isinstance(row, Entry):
             self._check_pages(before)
         super().append(row, before=before, after=after, balances=balances)
@@ -321,32 +315,27 @@ _RULES = (
 """What must not be done to rows, and what is said to who tries."""
 
 
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Make all tables, in the transaction that is open."""
-    for name, columns in tables(number="INTEGER", amount="TEXT").items():
-        connection.execute(f"CREATE TABLE {name} ({columns})")
-    for statement in _ALSO:
-        connection.execute(statement)
-    for number, (change, reason) in enumerate(_RULES):
-        connection.execute(f"CREATE TRIGGER rule_{number} BEFORE {change} BEGIN SELECT RAISE(ABORT, '{reason}'); END")
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
+def _contents(account: Account, place: Place) -> bytes:
+    """Return the contents of the file of a new ledger."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        for name, columns in tables(number="INTEGER", amount="TEXT").items():
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+        for statement in _ALSO:
+            connection.execute(statement)
+        for number, (change, reason) in enumerate(_RULES):
+            refusal = f"SELECT RAISE(ABORT, '{reason}')"
+            connection.execute(f"CREATE TRIGGER rule_{number} BEFORE {change} BEGIN {refusal}; END")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        store = SqliteStore(connection)
+        store.open_account(account)
+        store.record_place(place)
+        connection.execute("COMMIT")
+        return connection.serialize()
 
 
 # Making the file of a ledger, opening an existing one, and recording that it was moved.
-
-
-def make(path: Path, account: Account) -> None:
-    """Make a ledger without a name first: it appears complete or not at all, and nothing is ever overwritten."""
-    check_no_orphan_log(path)
-    if not path.parent.is_dir():
-        raise LedgerError(f"{path.name}: the folder {path.parent} does not exist.", hint="make it first.")
-    if path.exists():
-        raise _exists(path)
-    with _draft(path) as handle:
-        place = Place(str(path.parent.stat().st_ino), path.name, str(os.fstat(handle).st_ino))
-        _write(handle, _contents(account, place))
-    make_durable(path.parent)
 
 
 @contextmanager
@@ -368,7 +357,12 @@ def _draft(path: Path) -> Generator[int]:
         if named:
             os.link(named, path)
         else:
-            _name(handle, path)
+            # With a handle of the folder the link to the file is followed, not named.
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.link(f"/proc/self/fd/{handle}", path.name, dst_dir_fd=folder)
+            finally:
+                os.close(folder)
     except FileExistsError:
         raise _exists(path) from None
     finally:
@@ -376,66 +370,6 @@ def _draft(path: Path) -> Generator[int]:
         if named:
             # A ledger with two names is refused.
             os.unlink(named)
-
-
-def _name(handle: int, path: Path) -> None:
-    """Name an open file that has no name. With a handle of the folder the link to it is followed, not named."""
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.link(f"/proc/self/fd/{handle}", path.name, dst_dir_fd=folder)
-    finally:
-        os.close(folder)
-
-
-def inspect(path: Path, timeout: float) -> Account:
-    """Read the balance, once it is certain that the file is one of our ledgers, of this version's format."""
-    check_no_orphan_log(path)
-    place = place_to_open(path)
-    if path.stat().st_size == 0:
-        raise LedgerError(
-            f"{path.name} is empty: it is not a ledger, or has lost its contents.",
-            hint="restore it from a backup, or choose another name.",
-        )
-    with closing(connect(path, timeout)) as connection:
-        connection.execute("BEGIN")
-        _check_format(path, connection)
-        store = SqliteStore(connection)
-        place.check(store.place())
-        _check_whole(path, connection)
-        return store.account()
-
-
-def record_move(path: Path, timeout: float) -> None:
-    """Record the current place of a ledger, if its rows verify."""
-    check_no_orphan_log(path)
-    place = Place.of(path)
-    for log in logs(path):
-        raise LedgerError(
-            f"beside {path.name} there is a log {log.name}, which a crash left behind.",
-            hint=f"if it was moved together with this file, let SQLite apply it: sqlite3 {path.name} .tables. "
-            "If it belongs to another copy, move it away: it would undo charges.",
-        )
-    with closing(connect(path, timeout)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        _check_format(path, connection)
-        store = SqliteStore(connection)
-        place.check_move(store.place(), path)
-        for problem in (*store.damage(), *verify_rows(Rows.of(store)).problems):
-            raise LedgerError(f"{path.name}: {problem}", hint="restore the ledger, with its log, from a backup.")
-        store.record_place(place)
-        connection.execute("COMMIT")
-
-
-def _contents(account: Account, place: Place) -> bytes:
-    """Return the contents of the file of a new ledger."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.execute("BEGIN")
-        create_tables(connection)
-        store = SqliteStore(connection)
-        store.open_account(account)
-        store.record_place(place)
-        connection.execute("COMMIT")
-        return connection.serialize()
 
 
 def _write(handle: int, contents: bytes) -> None:
@@ -475,14 +409,6 @@ def _check_format(path: Path, connection: sqlite3.Connection) -> None:
         )
 
 
-def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse a file whose last page is cut short, which SQLite does not notice."""
-    (page,) = connection.execute("PRAGMA page_size").fetchone()
-    if path.stat().st_size % page:
-        said, hint = DAMAGED
-        raise LedgerError(f"{path.name}: {said}.", hint=hint)
-
-
 class SqliteLedger(Ledger):
     """A ledger in one SQLite file; make it with :meth:`create`, open it with :meth:`open`."""
 
@@ -499,25 +425,74 @@ class SqliteLedger(Ledger):
 
     @classmethod
     def _make(cls, place: Path, account: Account, timeout: float) -> None:  # a new file is nobody else's
+        """Make a ledger without a name first: it appears complete or not at all, and nothing is ever overwritten."""
         with wording_sqlite_errors(place), wording_file_errors(place):
-            make(place, account)
+            check_no_orphan_log(place)
+            if not place.parent.is_dir():
+                raise LedgerError(f"{place.name}: the folder {place.parent} does not exist.", hint="make it first.")
+            if place.exists():
+                raise _exists(place)
+            with _draft(place) as handle:
+                folder, file = place.parent.stat(), os.fstat(handle)
+                _write(handle, _contents(account, Place(str(folder.st_ino), place.name, str(file.st_ino))))
+            make_durable(place.parent)
 
     @classmethod
     def _inspect(cls, place: Path, timeout: float) -> Account:
         with wording_sqlite_errors(place), wording_file_errors(place):
-            account = inspect(place, timeout)
-            _warn_if_open_to_others(place)
+            check_no_orphan_log(place)
+            found = place_to_open(place)
+            if place.stat().st_size == 0:
+                raise LedgerError(
+                    f"{place.name} is empty: it is not a ledger, or has lost its contents.",
+                    hint="restore it from a backup, or choose another name.",
+                )
+            with closing(connect(place, timeout)) as connection:
+                connection.execute("BEGIN")
+                _check_format(place, connection)
+                store = SqliteStore(connection)
+                found.check(store.place())
+                (page,) = connection.execute("PRAGMA page_size").fetchone()
+                if place.stat().st_size % page:
+                    # The last page is cut short, which SQLite does not notice.
+                    said, hint = DAMAGED
+                    raise LedgerError(f"{place.name}: {said}.", hint=hint)
+                account = store.account()
+            if os.name == "posix" and stat.S_IMODE(place.stat().st_mode) & 0o077:
+                warnings.warn(
+                    f"the ledger {place.name} is open to other users of this machine. Hint: chmod 600 it.",
+                    BlowfishWarning,
+                    stacklevel=3,
+                )
         return account
 
     @classmethod
     def moved(cls, path: str | os.PathLike[str], *, timeout: float = TIMEOUT) -> SqliteLedger:
-        """Record that a ledger was moved to this path, and open it.
+        """Record that a ledger was moved to this path, if its rows verify, and open it.
 
         Only the custodian can know that no other copy or name of it is in use: two would spend the budget twice.
         """
         place = cls._located(path)
         with wording_sqlite_errors(place), wording_file_errors(place):
-            record_move(place, timeout)
+            check_no_orphan_log(place)
+            found = Place.of(place)
+            for log in logs(place):
+                raise LedgerError(
+                    f"beside {place.name} there is a log {log.name}, which a crash left behind.",
+                    hint=f"if it was moved together with this file, let SQLite apply it: sqlite3 {place.name} .tables. "
+                    "If it belongs to another copy, move it away: it would undo charges.",
+                )
+            with closing(connect(place, timeout)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                _check_format(place, connection)
+                store = SqliteStore(connection)
+                found.check_move(store.place(), place)
+                for problem in (*store.damage(), *verify_rows(Rows.of(store)).problems):
+                    raise LedgerError(
+                        f"{place.name}: {problem}", hint="restore the ledger, with its log, from a backup."
+                    )
+                store.record_place(found)
+                store.commit()
         return cls.open(place, timeout=timeout)
 
     @property
@@ -537,12 +512,3 @@ class SqliteLedger(Ledger):
         with transaction(self.path, self._timeout, "BEGIN IMMEDIATE") as store:
             yield store
             store.commit()
-
-
-def _warn_if_open_to_others(path: Path) -> None:
-    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        warnings.warn(
-            f"the ledger {path.name} is open to other users of this machine. Hint: chmod 600 it.",
-            BlowfishWarning,
-            stacklevel=4,
-        )

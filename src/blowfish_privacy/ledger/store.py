@@ -15,6 +15,7 @@ from blowfish_privacy.ledger.entry import (
     Document,
     Entry,
     Failure,
+    Row,
     StoredPolicy,
     read_amount,
     read_class,
@@ -64,18 +65,9 @@ def read_account(row: Any) -> Account:
 
 def account_row(account: Account) -> tuple[str | int, ...]:
     """Write an account, in the order that :func:`read_account` reads."""
-    return (
-        account.measure.name,
-        write_amount(account.budget),
-        account.created,
-        write_amount(account.spent),
-        account.entries,
-        account.entries_head,
-        account.documents,
-        account.documents_head,
-        account.failures,
-        account.failures_head,
-    )
+    spent, *counts = MOVING
+    fixed = account.measure.name, write_amount(account.budget), account.created
+    return *fixed, write_amount(getattr(account, spent)), *(getattr(account, name) for name in counts)
 
 
 def entry_row(row: Entry) -> tuple[str | int, ...]:
@@ -132,14 +124,12 @@ _ENTRIES = (
 )
 _DOCUMENTS = "SELECT number, entry, made, text, sha256, chain FROM documents"
 _FAILURES = "SELECT number, entry, made, chain FROM failures"
-_ACCOUNT = (
-    "SELECT measure, budget, created, spent, entries, entries_head, documents, documents_head, failures, failures_head "
-    "FROM account"
-)
+MOVING = "spent", "entries", "entries_head", "documents", "documents_head", "failures", "failures_head"
+"""The columns of an account that move, which nothing else does."""
+_ACCOUNT = f"SELECT measure, budget, created, {', '.join(MOVING)} FROM account"  # noqa: S608  # names of our own
 _SWAP = (
-    "UPDATE account SET spent = ?, entries = ?, entries_head = ?, documents = ?, documents_head = ?, failures = ?, "
-    "failures_head = ? WHERE spent = ? AND entries = ? AND entries_head = ? AND documents = ? AND documents_head = ? "
-    "AND failures = ? AND failures_head = ?"
+    f"UPDATE account SET {', '.join(f'{name} = ?' for name in MOVING)} "  # noqa: S608  # names of our own
+    f"WHERE {' AND '.join(f'{name} = ?' for name in MOVING)}"
 )
 _ADD = "INSERT INTO balances (amount, entry, kind, attribute, within) VALUES (?, ?, ?, ?, ?)"
 _MOVE = "UPDATE balances SET amount = ?, entry = ? WHERE kind = ? AND attribute = ? AND within = ? AND amount = ?"
@@ -197,8 +187,7 @@ class Store(ABC):
 
     def entry(self, key: str) -> Entry | None:
         """Find an entry by its key."""
-        row = self._ask(f"{_ENTRIES} WHERE e.key = ?", (key,)).fetchone()
-        return None if row is None else read_entry(row)
+        return next(map(read_entry, self._ask(f"{_ENTRIES} WHERE e.key = ?", (key,))), None)
 
     def entries(self) -> Iterator[Entry]:
         """Go through the entries in order."""
@@ -206,8 +195,7 @@ class Store(ABC):
 
     def document(self, entry: int) -> Document | None:
         """Find the document of an entry."""
-        row = self._ask(f"{_DOCUMENTS} WHERE entry = ?", (entry,)).fetchone()
-        return None if row is None else read_document(row)
+        return next(map(read_document, self._ask(f"{_DOCUMENTS} WHERE entry = ?", (entry,))), None)
 
     def documents(self) -> Iterator[Document]:
         """Go through the documents in order."""
@@ -215,8 +203,7 @@ class Store(ABC):
 
     def failure(self, entry: int) -> Failure | None:
         """Find the failure of an entry."""
-        row = self._ask(f"{_FAILURES} WHERE entry = ?", (entry,)).fetchone()
-        return None if row is None else read_failure(row)
+        return next(map(read_failure, self._ask(f"{_FAILURES} WHERE entry = ?", (entry,))), None)
 
     def failures(self) -> Iterator[Failure]:
         """Go through the failures in order."""
@@ -230,9 +217,7 @@ class Store(ABC):
         )
         return frozenset(str(name) for (name,) in rows)
 
-    def append(
-        self, row: Entry | Document | Failure, *, before: Account, after: Account, balances: Collection[Balance] = ()
-    ) -> None:
+    def append(self, row: Row, *, before: Account, after: Account, balances: Collection[Balance] = ()) -> None:
         """Update the account, on condition that it still is ``before``, and add the row.
 
         ``balances`` are those of the classes that an entry is charged to, as they were before.

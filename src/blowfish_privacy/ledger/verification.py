@@ -8,13 +8,23 @@ from fractions import Fraction
 from itertools import count
 from typing import TypeAlias
 
-from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import BlowfishError, LedgerError
 from blowfish_privacy.ledger.composition import SAME_POLICY, PolicyCache, Quote
-from blowfish_privacy.ledger.entry import Account, Balance, Document, Entry, Failure, StoredPolicy, lost, sha256, summed
+from blowfish_privacy.ledger.entry import (
+    Account,
+    Balance,
+    Document,
+    Entry,
+    Failure,
+    Row,
+    StoredPolicy,
+    lost,
+    sha256,
+    summed,
+)
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, Region, classes_met
+from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, classes_met
 from blowfish_privacy.privacy.measure import EPSILON, Approximate
 from blowfish_privacy.support.exact import show
 
@@ -128,16 +138,13 @@ def verify_rows(rows: Rows) -> Report:
     ]
     problems += _balance_problems(balances, rows.balances)
     # Exactly: what does not add up may differ in any digit.
-    brief = show
     if spent != account.spent:
-        problems.append(f"the entries add up to {brief(spent)}, but the balance says {brief(account.spent)} is spent.")
+        problems.append(f"the entries add up to {show(spent)}, but the balance says {show(account.spent)} is spent.")
     if spent > account.budget:
-        problems.append(f"{brief(spent)} is spent, more than the budget of {brief(account.budget)}.")
-    if (
-        isinstance(account.measure, Approximate)
-        and account.measure.epsilon_of(account.budget) > account.measure.epsilon
-    ):
-        problems.append(f"rho {brief(account.budget)} does not keep the promise of the budget, {account.terms.words}.")
+        problems.append(f"{show(spent)} is spent, more than the budget of {show(account.budget)}.")
+    measure = account.measure
+    if isinstance(measure, Approximate) and measure.epsilon_of(account.budget) > measure.epsilon:
+        problems.append(f"rho {show(account.budget)} does not keep the promise of the budget, {account.terms.words}.")
     return Report(tuple(problems), len(rows.entries), len(rows.documents), account.budget, spent, loss)
 
 
@@ -181,17 +188,12 @@ def price_problems(rows: Rows, policies: PolicyCache) -> Iterator[str]:
                 yield f"entry {entry.number} was charged less than its price, {steps} its epsilon."
             if not {pairs.whole for pairs, _ in entry.loss} <= classes:
                 yield f"entry {entry.number} was charged to secret pairs that its policy does not have."
-            if not all(_inside(policy.domain, pairs.within) for pairs, _ in entry.loss):
+            domain, regions = policy.domain, [subset for pairs, _ in entry.loss for subset in pairs.within]
+            if not all(name in domain.names and subset.last < domain[name].size for name, subset in regions):
                 yield f"entry {entry.number} was charged to a region that is not in the domain of its policy."
 
 
-def _inside(domain: Domain, region: Region) -> bool:
-    return all(name in domain.names and subset.last < domain[name].size for name, subset in region)
-
-
-def _chain_problems(
-    what: str, rows: Sequence[Entry | Document | Failure], first: str, expected: int, head: str
-) -> Iterator[str]:
+def _chain_problems(what: str, rows: Sequence[Row], first: str, expected: int, head: str) -> Iterator[str]:
     previous = first
     for number, row in zip(count(1), rows, strict=False):
         if row.number != number:

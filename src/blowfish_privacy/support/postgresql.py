@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -85,13 +86,7 @@ def refuse_address(text: str, error: type[BlowfishError]) -> None:
             "this is neither a path nor an address that can be opened.",
             hint="write a path without spaces around it, postgresql://user@host/database?..., or spark:PATH.",
         )
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        broken = True
-    else:
-        broken = False
-    if broken:
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise error("a path must be valid text.", hint="remove the broken characters.")
 
 
@@ -118,13 +113,11 @@ class Address:
         # Said where psycopg is not installed, too: it is the more urgent thing to mend.
         _refuse_credentials(_credentials(base, rest), error)
         psycopg = driver(error)
-        try:
+        settings: dict[str, Any] | None = None
+        with suppress(psycopg.Error):
             settings = psycopg.conninfo.conninfo_to_dict("?".join(part for part in (base, rest) if part))
-            problem = None
-        except psycopg.Error:
-            settings, problem = {}, "the PostgreSQL address is not valid."
-        if problem is not None:
-            raise error(problem, hint="write postgresql://user@host:5432/database?...")
+        if settings is None:
+            raise error("the PostgreSQL address is not valid.", hint="write postgresql://user@host:5432/database?...")
         _refuse_credentials(settings, error)
         by_file = isinstance(url, NamedByFile)
         foreign = sorted(settings.keys() - set(_OF_FILES)) if by_file else []
@@ -138,7 +131,10 @@ class Address:
     @property
     def servers(self) -> list[str]:
         """The servers that the address itself names; none where it leaves that to the user's own settings."""
-        return _servers(_resolved(self.settings)) if self.settings.keys() & {"host", "port"} else []
+        if not self.settings.keys() & {"host", "port"}:
+            return []
+        places = _places(_resolved(self.settings))
+        return [f"{f'[{host}]' if ':' in host else host or 'socket'}:{port or _PORT}" for host, port in places]
 
     def connect(self, session: Mapping[str, str] | None = None, **options: Any) -> Connection[Any]:
         """Open a connection with some settings of the session; the first statement is not yet run."""
@@ -251,10 +247,6 @@ def _places(found: Mapping[str, str]) -> list[tuple[str, str]]:
     hosts = (found.get("hostaddr") or found.get("host") or "").split(",")
     ports = (found.get("port") or _PORT).split(",")
     return list(zip(hosts, ports if len(ports) == len(hosts) else ports * len(hosts), strict=False))
-
-
-def _servers(found: Mapping[str, str]) -> list[str]:
-    return [f"{f'[{host}]' if ':' in host else host or 'socket'}:{port or _PORT}" for host, port in _places(found)]
 
 
 def _is_here(host: str) -> bool:
