@@ -6,7 +6,6 @@ import csv
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -57,17 +56,17 @@ class CSVSource(StoredSource):
         return [UNPARSED] * len(query.expressions)
 
     def _header(self) -> tuple[str, list[str]]:
-        beginning = shielded(self._beginning, "the CSV file")
+        def read() -> bytes:
+            with open(self._path, "rb") as file:
+                return file.read(HEADER_BYTES)
+
+        beginning = shielded(read, "the CSV file")
         listed = ((separator, _fields(beginning, separator)) for separator in _SEPARATORS)
         separator, names = max(listed, key=lambda header: len(header[1]))
         if not names:
             raise DataError("the CSV file has no header.", hint="its first line must name the columns.")
         check_width(len(names))
         return separator, names
-
-    def _beginning(self) -> bytes:
-        with open(self._path, "rb") as file:
-            return file.read(HEADER_BYTES)
 
     def _reader(self, separator: str, width: int) -> exp.Table:
         columns = [
@@ -129,12 +128,6 @@ def _not_utf_8(guess: str) -> DataError:
 # Parquet files: one, or several that agree on the columns asked for.
 
 
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    form: tuple[str, ...]
-
-
 class ParquetSource(StoredSource):
     """Parquet files that are read as one table."""
 
@@ -148,7 +141,6 @@ class ParquetSource(StoredSource):
         return Listing(_names(next(iter(self._schemas().values()))), _reader(self._files))
 
     def open(self, choose: Choice) -> Opened:
-
         def chosen(names: Sequence[object]) -> Sequence[int]:
             indexes = choose(names)
             if len(self._files) > 1:
@@ -157,14 +149,25 @@ class ParquetSource(StoredSource):
 
         return super().open(chosen)
 
-    def _schemas(self) -> dict[str, tuple[_Column, ...]]:
-        """The top-level columns of each file, as written: DuckDB renames those that differ only in case."""
+    def _schemas(self) -> dict[str, tuple[Any, ...]]:
+        """The top-level columns of each file and their types, as written: DuckDB renames those that differ in case."""
         wanted = ("file_name", "name", "num_children", "type", "converted_type", "logical_type", "scale", "precision")
         listing = exp.select(*wanted).from_(_call("parquet_schema", self._files))
         elements_of: dict[str, list[tuple[Any, ...]]] = {}
         for file, *element in self.database.bind(listing).fetchall():
             elements_of.setdefault(str(file), []).append(tuple(element))
-        return {file: _top_level(elements) for file, elements in elements_of.items()}
+        schemas: dict[str, tuple[Any, ...]] = {}
+        for file, elements in elements_of.items():
+            # The root's children, from the depth-first list of a file's elements.
+            columns, waiting = list[tuple[str, ...]](), 0
+            for name, children, *form in elements[1:]:
+                if waiting == 0:
+                    columns.append((str(name), *map(str, form)))
+                else:
+                    waiting -= 1
+                waiting += int(children or 0)
+            schemas[file] = tuple(columns)
+        return schemas
 
     def _check_agreement(self, names: Sequence[str]) -> None:
         """Refuse files that differ in the type of a column: DuckDB would convert to the type of the first one."""
@@ -188,8 +191,8 @@ class ParquetSource(StoredSource):
                     )
 
 
-def _names(schema: Sequence[_Column]) -> list[str]:
-    return [column.name for column in schema]
+def _names(schema: Sequence[Any]) -> list[str]:
+    return [name for name, *_ in schema]
 
 
 def _reader(files: Sequence[str]) -> exp.Table:
@@ -201,19 +204,6 @@ def _call(function: str, files: Sequence[str], *options: exp.Expr) -> exp.Table:
     # Brackets and stars of a file's own name must not be taken for a pattern.
     paths = exp.array(*(exp.Literal.string(escape(file)) for file in files))
     return exp.Table(this=exp.Anonymous(this=function, expressions=[paths, *options]))
-
-
-def _top_level(elements: Sequence[tuple[Any, ...]]) -> tuple[_Column, ...]:
-    """Pick the root's children from the depth-first list of a file's elements."""
-    columns: list[_Column] = []
-    waiting = 0
-    for name, children, *form in elements[1:]:
-        if waiting == 0:
-            columns.append(_Column(str(name), tuple(str(part) for part in form)))
-        else:
-            waiting -= 1
-        waiting += int(children or 0)
-    return tuple(columns)
 
 
 # A table in a DuckDB file.
@@ -229,19 +219,17 @@ class DatabaseSource(StoredSource):
         self._table = table
 
     def listing(self) -> Listing:
-        schema, name = self._choose(self._tables())
+        schema, name = self._choose()
         table = exp.table_(name, db=schema, catalog=ATTACHED, quoted=True)
         return Listing(self.database.bind(exp.select(exp.Star()).from_(table)).columns, table)
 
-    def _tables(self) -> list[tuple[str, str]]:
+    def _choose(self) -> tuple[str, str]:
         listed = self.database.connection.execute(
             "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'data' AND NOT internal "
             "UNION ALL "
             "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'data' AND NOT internal"
         ).fetchall()
-        return sorted((str(schema), str(table)) for schema, table in listed)
-
-    def _choose(self, tables: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        tables = sorted((str(schema), str(table)) for schema, table in listed)
         shown = ", ".join(table if schema == "main" else f"{schema}.{table}" for schema, table in tables[:12])
         hint = f"write path.duckdb::table with one of {shown}." if tables else None
         if self._table is None:

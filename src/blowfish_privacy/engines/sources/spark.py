@@ -178,7 +178,7 @@ class SparkSource(Source):
             self._context.cancelJobGroup(self._group)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _SparkAnswer(Answer):
     """What a query of Spark has given, in Arrow's form."""
 

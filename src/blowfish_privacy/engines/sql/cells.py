@@ -21,7 +21,7 @@ PROBLEMS = MISSING, OUTSIDE, MALFORMED = 1, 2, 3
 
 
 def raise_problems(domain: Domain, cells: npt.NDArray[np.int64]) -> None:
-    """Say what is wrong with rows whose group is marked with a negative number."""
+    """Say what is wrong with rows whose group is marked with a negative number: a base-4 digit for each attribute."""
     if not len(cells) or cells.min() >= 0:
         return
     digits = -cells[cells < 0]
@@ -35,35 +35,22 @@ def raise_problems(domain: Domain, cells: npt.NDArray[np.int64]) -> None:
 
 def data_problem(problems: Iterable[tuple[str, Attribute, int]]) -> DataError:
     """Word the problems of some columns; which rows, which values and how many stay unsaid."""
-    listed = list(problems)
-    said = "; ".join(
-        dict.fromkeys(f"the column {name!r} {_says(attribute, problem)}" for name, attribute, problem in listed)
-    )
-    hints = dict.fromkeys(_hint(attribute, problem) for _, attribute, problem in listed)
-    return DataError(
-        f"{said}.", hint=" ".join([*hints, "blowfish data check looks at every column and spends nothing."])
-    )
-
-
-def _says(attribute: Attribute, problem: int) -> str:
-    if problem == MISSING:
-        return "has missing values"
-    if problem == OUTSIDE:
-        return "has values outside the declared ones"
-    return f"has values that are not {attribute.plain}"
-
-
-def _hint(attribute: Attribute, problem: int) -> str:
-    if problem == MISSING:
-        return "declare what missing values stand for (missing: VALUE), or remove them."
-    if problem == MALFORMED:
-        advice = "text is never converted leniently: no spaces, no leading zeros or plus signs; correct the file."
-        return f"{advice} {attribute.instead_of_rounding}".strip()
-    return (
-        "correct the data, or declare the category too."
-        if isinstance(attribute, Categorical)
-        else "correct the data, or widen the declaration, or say outside: clamp."
-    )
+    said: dict[str, None] = {}
+    hints: dict[str, None] = {}
+    for name, attribute, problem in problems:
+        if problem == MISSING:
+            words, hint = "missing values", "declare what missing values stand for (missing: VALUE), or remove them."
+        elif problem == MALFORMED:
+            advice = "text is never converted leniently: no spaces, no leading zeros or plus signs; correct the file."
+            words, hint = f"values that are not {attribute.plain}", f"{advice} {attribute.instead_of_rounding}".strip()
+        else:
+            categories = isinstance(attribute, Categorical)
+            instead = "declare the category too." if categories else "widen the declaration, or say outside: clamp."
+            words, hint = "values outside the declared ones", f"correct the data, or {instead}"
+        said[f"the column {name!r} has {words}"] = None
+        hints[hint] = None
+    looking = "blowfish data check looks at every column and spends nothing."
+    return DataError(f"{'; '.join(said)}.", hint=" ".join([*hints, looking]))
 
 
 # How cells are numbered inside a query, and how rows that fit no cell are marked in the same number.
@@ -118,19 +105,10 @@ class Layout:
     def table(self, cells: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Spread grouped counts over the domain, or raise when a group is marked."""
         if len(cells) and cells.min() < 0:
-            raise self._error(cells[cells < 0])
+            raise_problems(self.domain, cells[cells < 0] // self.unit)
         flat = np.zeros(self.domain.size, dtype=np.int64)
         flat[cells] = counts
         return flat.reshape(self.domain.shape)
-
-    def _error(self, marked: npt.NDArray[Any]) -> DataError:
-        digits = -(marked // self.unit)
-        return data_problem(
-            (self.domain.column(name), attribute, problem)
-            for axis, (name, attribute) in enumerate(zip(self.domain.names, self.domain.attributes, strict=True))
-            for problem in PROBLEMS
-            if bool(np.any(digits >> (2 * axis) & 3 == problem))
-        )
 
 
 def many(domain: Domain, sets: Sequence[Names]) -> bool:

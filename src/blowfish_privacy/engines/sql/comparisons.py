@@ -24,6 +24,7 @@ from blowfish_privacy.engines.engine import ColumnType
 from blowfish_privacy.engines.sql.expressions import (
     DUCKDB,
     Dialect,
+    column,
     divided,
     double,
     every,
@@ -49,16 +50,16 @@ class Value:
         reached = self.always(edge)
         if reached is not None:
             return exp.true() if reached else exp.false()
-        value, edges = self.alongside([edge])
-        return exp.GTE(this=value, expression=edges[0])
+        value, (least,) = self.alongside([edge])
+        return value >= least
 
     def below(self, edge: Fraction) -> exp.Condition:
         """``value < edge``."""
         reached = self.always(edge)
         if reached is not None:
             return exp.false() if reached else exp.true()
-        value, edges = self.alongside([edge])
-        return exp.LT(this=value, expression=edges[0])
+        value, (end,) = self.alongside([edge])
+        return value < end
 
     def alongside(self, edges: Sequence[Fraction]) -> tuple[exp.Expr, list[exp.Expr]]:
         """Write the value and some edges so that they compare exactly.
@@ -83,18 +84,15 @@ class Value:
     def between(self, low: Fraction, high: Fraction) -> exp.Condition:
         """``low <= value <= high``, never true of a missing value; for exact numbers."""
         if self.type.special:
-            value, edges = self.alongside([low, high])
-            return exp.and_(exp.GTE(this=value, expression=edges[0]), exp.LTE(this=value.copy(), expression=edges[1]))
+            value, (least, most) = self.alongside([low, high])
+            return exp.and_(value >= least, value <= most)
         return self.within(low, (floor(high / self.type.step) + 1) * self.type.step)
 
     def scaled(self, factor: int, *, most: Fraction) -> exp.Expr:
         """Multiply an exact number without rounding; its size is at most ``most`` wherever that is used."""
-        if self.type.kind == "integer":
-            wide = exp.cast(self.expression.copy(), "BIGINT")
-            return wide if factor == 1 else exp.Mul(this=wide, expression=number(factor))
-        if self.type.special:
-            wide = exp.cast(self.expression.copy(), "DECIMAL")
-            return wide if factor == 1 else exp.Mul(this=wide, expression=number(factor))
+        if self.type.kind == "integer" or self.type.special:
+            wide = exp.cast(self.expression.copy(), "DECIMAL" if self.type.special else "BIGINT")
+            return wide if factor == 1 else wide * factor
         if factor == 1:
             return self.expression.copy()
         # Products of decimals have as many digits as both together, and engines cut off what exceeds 38.
@@ -146,7 +144,7 @@ class Value:
             missing.append(self.expression.eq(double(nan)))
         if self.type.special:
             not_a_number = exp.cast(exp.Literal.string("NaN"), "DECIMAL")
-            missing.append(exp.EQ(this=exp.cast(self.expression.copy(), "DECIMAL"), expression=not_a_number))
+            missing.append(exp.cast(self.expression.copy(), "DECIMAL").eq(not_a_number))
         return exp.or_(*missing)
 
     def _rounded(self, edge: Fraction) -> Fraction:
@@ -180,56 +178,40 @@ class Lookup:
     key: exp.Expr
 
 
-@dataclass(frozen=True)
-class _Edges:
-    """The inner edges a column's type can both reach and miss, after ``passed`` edges that it always reaches."""
-
-    passed: int
-    edges: tuple[Fraction, ...]
-
-    @classmethod
-    def of(cls, value: Value, binned: Binned) -> _Edges:
-        inner = binned.bounds[1:-1]
-        passed = sum(value.always(edge) is True for edge in inner)
-        return cls(passed, tuple(edge for edge in inner if value.always(edge) is None))
-
-
 def bin_position(value: Value, binned: Binned, alias: str) -> tuple[exp.Expr, Lookup | None]:
     """Return the position of a number that lies within the bins, and the table it is looked up in, if any."""
-    edges = _Edges.of(value, binned)
-    if value.dialect.bucketed and len(edges.edges) > _BISECTED:
-        return _bucket(value, edges), None
-    ruler = _Ruler.over(binned, edges) if len(edges.edges) > _BISECTED else None
+    # Of the inner edges, those that the column's type can both reach and miss, after those that it always reaches.
+    inner = binned.bounds[1:-1]
+    edges = tuple(edge for edge in inner if value.always(edge) is None)
+    passed = sum(value.always(edge) is True for edge in inner)
+    if value.dialect.bucketed and len(edges) > _BISECTED:
+        # The engine searches the edges: it says how many of them the value reaches.
+        kind = {"float": "DOUBLE", "decimal": "DECIMAL", "integer": "BIGINT"}[value.type.kind]
+        wanted, literals = value.alongside(edges)
+        array = exp.cast(exp.array(*literals), f"{kind}[]")
+        return exp.Anonymous(this="width_bucket", expressions=[exp.cast(wanted, kind), array]) + passed, None
+    ruler = _Ruler.over(binned, edges) if len(edges) > _BISECTED else None
     if ruler is None:
-        return _bisect(value, edges, 0, len(edges.edges)), None
-    position: exp.Expr = exp.column("base", alias, quoted=True)
+        return _bisect(value, edges, passed), None
+    position: exp.Expr = column("base", alias)
     for nth in range(_NEAR):
-        near = exp.GTE(this=value.expression.copy(), expression=exp.column(f"edge{nth}", alias, quoted=True))
-        step = exp.Case().when(near, number(1)).else_(number(0))
-        position = exp.Add(this=position, expression=step)
+        near = value.expression >= column(f"edge{nth}", alias)
+        position = exp.Add(this=position, expression=exp.Case().when(near, number(1)).else_(number(0)))
     lookup = Lookup(
-        rows=[ruler.row(place, value, edges.passed) for place in range(-1, ruler.places + 2)],
+        rows=[ruler.row(place, value, passed) for place in range(-1, ruler.places + 2)],
         columns=("place", "base", *(f"edge{nth}" for nth in range(_NEAR))),
         key=ruler.place(value, binned),
     )
     return position, lookup
 
 
-def _bucket(value: Value, edges: _Edges) -> exp.Expr:
-    """Let the engine search the edges: it says how many of them the value reaches."""
-    kind = {"float": "DOUBLE", "decimal": "DECIMAL", "integer": "BIGINT"}[value.type.kind]
-    wanted, literals = value.alongside(edges.edges)
-    array = exp.cast(exp.array(*literals), f"{kind}[]")
-    place = exp.Anonymous(this="width_bucket", expressions=[exp.cast(wanted, kind), array])
-    return exp.Add(this=place, expression=number(edges.passed))
-
-
-def _bisect(value: Value, edges: _Edges, first: int, last: int) -> exp.Expr:
-    if first == last:
-        return number(edges.passed + first)
-    middle = (first + last) // 2
-    upper, lower = _bisect(value, edges, middle + 1, last), _bisect(value, edges, first, middle)
-    return exp.Case().when(value.at_least(edges.edges[middle]), upper).else_(lower)
+def _bisect(value: Value, edges: Sequence[Fraction], passed: int) -> exp.Expr:
+    """Count the edges that the value reaches, beyond those that are passed."""
+    if not edges:
+        return number(passed)
+    middle = len(edges) // 2
+    upper, lower = _bisect(value, edges[middle + 1 :], passed + middle + 1), _bisect(value, edges[:middle], passed)
+    return exp.Case().when(value.at_least(edges[middle]), upper).else_(lower)
 
 
 @dataclass(frozen=True)
@@ -243,11 +225,11 @@ class _Ruler:
     low: float
     scale: float
     places: int
-    at: tuple[int, ...]
-    edges: tuple[Fraction, ...]
+    at: Sequence[int]
+    edges: Sequence[Fraction]
 
     @classmethod
-    def over(cls, binned: Binned, edges: _Edges) -> _Ruler | None:
+    def over(cls, binned: Binned, edges: Sequence[Fraction]) -> _Ruler | None:
         """Lay the coarsest ruler that leaves at most two edges near any place; None when the bins are too uneven."""
         low, high = float(binned.bounds[0]), float(binned.bounds[-1])
         for refinement in _REFINEMENTS:
@@ -255,17 +237,16 @@ class _Ruler:
             scale = places / (high - low)
             if not isfinite(high - low) or not isfinite(scale):
                 return None
-            at = tuple(floor((float(edge) - low) * scale) for edge in edges.edges)
+            at = tuple(floor((float(edge) - low) * scale) for edge in edges)
             crowded = any(later - earlier <= 2 for earlier, later in zip(at, at[_NEAR:], strict=False))
             if not crowded:
-                return cls(low, scale, places, at, edges.edges)
+                return cls(low, scale, places, at, edges)
         return None
 
     def place(self, value: Value, binned: Binned) -> exp.Expr:
         """Compute a number's place; NULL outside the bins, where the arithmetic could overflow."""
-        shifted = exp.Sub(this=exp.cast(value.expression.copy(), "DOUBLE"), expression=double(self.low))
-        scaled = exp.Mul(this=exp.Paren(this=shifted), expression=double(self.scale))
-        place = exp.cast(exp.Floor(this=scaled), "BIGINT")
+        scaled = (_double(value.expression) - double(self.low)) * double(self.scale)
+        place = _big(exp.Floor(this=scaled))
         return exp.Case().when(value.within(binned.bounds[0], binned.bounds[-1]), place)
 
     def row(self, place: int, value: Value, passed: int) -> tuple[exp.Expr, ...]:
@@ -285,7 +266,7 @@ class _Ruler:
 
 @dataclass(frozen=True)
 class Located:
-    """Where a number lies: whether within the values, and if so whether it is one of them, and its position."""
+    """Where a number or a date lies: whether within the values, and if so whether it is one of them; its position."""
 
     inside: exp.Condition
     below: exp.Condition
@@ -311,11 +292,10 @@ def _exact(attribute: Integer | Decimal, value: Value) -> Located:
     scaled = value.scaled(marks.denominator, most=max(abs(low), abs(end)))
     whole = value.type.kind == "integer"
     offset = plus(_big(scaled if whole else exp.Floor(this=scaled)), -marks.first)
+    checks = [] if whole else [scaled.eq(exp.Floor(this=scaled.copy()))]
     position = divided(offset, marks.step)
-    checks = [] if whole else [exp.EQ(this=scaled.copy(), expression=exp.Floor(this=scaled.copy()))]
     if marks.step > 1:
-        rest = minus(offset.copy(), times(position.copy(), marks.step))
-        checks.append(exp.EQ(this=rest, expression=number(0)))
+        checks.append(_rest(offset, marks.step).eq(0))
     return Located(inside, value.below(low), exp.true() if rounds else every(checks), position)
 
 
@@ -324,85 +304,65 @@ def _whole_float(attribute: Integer, value: Value) -> Located:
     low, high = float(attribute.low), float(attribute.high)
     low = nextafter(low, np.inf) if low < attribute.low else low
     high = nextafter(high, -np.inf) if high > attribute.high else high
-    read = _double(value)
-    whole = exp.EQ(this=read, expression=_double_of(exp.Floor(this=read.copy())))
-    return Located(_between(read, low, high), _less(read, low), whole, plus(_big(read.copy()), -attribute.low))
+    read = _double(value.expression)
+    whole = read.eq(_double(exp.Floor(this=read.copy())))
+    return Located(_between(read, low, high), read < double(low), whole, plus(_big(read), -attribute.low))
 
 
 def _exact_float(attribute: Decimal, value: Value) -> Located:
     """Find the only mark that a float may be, and compare it with the floats nearest to that."""
-    marks, read = attribute.marks, _double(value)
-    scaled = exp.Add(this=_product(read, marks.denominator), expression=double(0.5))
-    numerator = _big(exp.Floor(this=scaled))
-    nearest = _nearest(numerator.copy(), marks.denominator)
+    marks, read = attribute.marks, _double(value.expression)
+    numerator = _big(exp.Floor(this=read * double(float(marks.denominator)) + double(0.5)))
     offset = plus(numerator, -marks.first)
-    position = divided(offset, marks.step)
-    is_it = exp.or_(*(exp.EQ(this=read.copy(), expression=each) for each in _floats(marks, nearest)))
-    checks: list[exp.Condition] = [exp.Paren(this=is_it), _at_least(offset.copy(), 0)]
-    checks.append(exp.LTE(this=offset.copy(), expression=number(marks.step * (attribute.size - 1))))
+    is_it = exp.or_(*(read.eq(each) for each in _floats(marks, numerator)))
+    checks: list[exp.Condition] = [exp.Paren(this=is_it), offset >= 0, offset <= marks.step * (attribute.size - 1)]
     if marks.step > 1:
-        rest = minus(offset.copy(), times(position.copy(), marks.step))
-        checks.append(exp.EQ(this=rest, expression=number(0)))
+        checks.append(_rest(offset, marks.step).eq(0))
     low, high = attribute.float_bounds
-    return Located(_between(read, low, high), _less(read, low), every(checks), position)
+    return Located(_between(read, low, high), read < double(low), every(checks), divided(offset, marks.step))
 
 
 def _rounded_float(attribute: Decimal, value: Value) -> Located:
     """Guess the last mark that a float reaches, which is off by one at most, and compare it with both neighbours."""
-    marks, read = attribute.borders, _double(value)
-    guess = divided(plus(_big(exp.Floor(this=_product(read, marks.denominator))), -marks.first), marks.step)
+    marks, read = attribute.borders, _double(value.expression)
+    product = read * double(float(marks.denominator))
+    guess = divided(plus(_big(exp.Floor(this=product)), -marks.first), marks.step)
 
     def reaches(mark: exp.Expr) -> exp.Condition:
-        nearest = _nearest(plus(times(mark, marks.step), marks.first), marks.denominator)
-        return exp.or_(*(exp.GTE(this=read.copy(), expression=each) for each in _floats(marks, nearest)))
+        numerator = plus(times(mark, marks.step), marks.first)
+        return exp.or_(*(read >= each for each in _floats(marks, numerator)))
 
     up = exp.Case().when(reaches(plus(guess.copy(), 1)), number(1)).else_(number(0))
     down = exp.Case().when(reaches(guess.copy()), number(0)).else_(number(1))
-    position = minus(exp.Add(this=guess, expression=up), down)
     low, end = attribute.float_bounds
-    inside = every([exp.GTE(this=read, expression=double(low)), exp.LT(this=read.copy(), expression=double(end))])
-    return Located(inside, _less(read, low), exp.true(), position)
+    inside = every([read >= double(low), read < double(end)])
+    return Located(inside, read < double(low), exp.true(), minus(guess + up, down))
 
 
-def _double(value: Value) -> exp.Expr:
-    return _double_of(value.expression.copy())
+def _floats(marks: Marks, numerator: exp.Expr) -> list[exp.Expr]:
+    """The floats that count as a mark: the 64-bit float nearest to it, and the 32-bit one.
+
+    Both parts of the fraction are exact as floats, and engines divide floats correctly.
+    """
+    nearest = _double(numerator) / double(float(marks.denominator))
+    return [nearest, *([_double(exp.cast(nearest.copy(), "FLOAT"))] if marks.single else [])]
 
 
-def _double_of(expression: exp.Expr) -> exp.Expr:
-    return exp.cast(expression, "DOUBLE")
-
-
-def _floats(marks: Marks, nearest: exp.Expr) -> list[exp.Expr]:
-    """The floats that count as a mark: the 64-bit float nearest to it, and the 32-bit one."""
-    return [nearest, *([_double_of(exp.cast(nearest.copy(), "FLOAT"))] if marks.single else [])]
+def _double(expression: exp.Expr) -> exp.Expr:
+    return exp.cast(expression.copy(), "DOUBLE")
 
 
 def _big(expression: exp.Expr) -> exp.Expr:
-    return exp.cast(expression, "BIGINT")
-
-
-def _product(read: exp.Expr, factor: int) -> exp.Expr:
-    return exp.Mul(this=read.copy(), expression=double(float(factor)))
-
-
-def _nearest(numerator: exp.Expr, denominator: int) -> exp.Expr:
-    """The float nearest to a fraction: both parts are exact as floats, and engines divide floats correctly."""
-    return exp.Div(this=_double_of(numerator), expression=double(float(denominator)))
+    return exp.cast(expression.copy(), "BIGINT")
 
 
 def _between(read: exp.Expr, low: float, high: float) -> exp.Condition:
-    return every([
-        exp.GTE(this=read.copy(), expression=double(low)),
-        exp.LTE(this=read.copy(), expression=double(high)),
-    ])  # fmt: skip
+    return every([read >= double(low), read <= double(high)])
 
 
-def _less(read: exp.Expr, low: float) -> exp.Condition:
-    return exp.LT(this=read.copy(), expression=double(low))
-
-
-def _at_least(offset: exp.Expr, least: int) -> exp.Condition:
-    return exp.GTE(this=offset, expression=number(least))
+def _rest(value: exp.Expr, divisor: int) -> exp.Expr:
+    """The remainder of a non-negative whole number."""
+    return minus(value.copy(), times(divided(value.copy(), divisor), divisor))
 
 
 # The day, week or month that a date, a time or the text of a date lies in.
@@ -422,109 +382,65 @@ _DAYS_BEFORE_MARCH_OF_YEAR_0 = 306
 """From the first of March of the year 0 to the first day of the year 1."""
 
 
-@dataclass(frozen=True)
-class Dated:
-    """Where a date lies: whether within the bounds, and if so in which step."""
-
-    inside: exp.Condition
-    below: exp.Condition
-    position: exp.Expr
-
-
-def locate_date(attribute: Date, value: Value) -> Dated:
+def locate_date(attribute: Date, value: Value) -> Located:
     """Express the position of a date."""
-    first, after = attribute.start, attribute.end + timedelta(days=1)
     if value.type.kind == "integer":
-        low, end = number(_key(first)), number(_key(attribute.end))
-        own = read = value.expression
-        inside = every([exp.GTE(this=read.copy(), expression=low), exp.LTE(this=read.copy(), expression=end)])
-    else:
-        low, end = _literal(first, value.type.kind), _literal(after, value.type.kind)
-        # Finer times are rounded to microseconds first, once and for all that is asked of them.
-        own = exp.cast(value.expression.copy(), _LITERALS[value.type.kind][0])
-        read = value.dialect.utc_day(own) if value.type.kind == "instant" else own
-        inside = every([exp.GTE(this=own.copy(), expression=low), exp.LT(this=own.copy(), expression=end)])
-    below = exp.LT(this=own.copy(), expression=low.copy())
-    return Dated(inside, below, _position(attribute, value, read))
+        low, last = (number(10_000 * day.year + 100 * day.month + day.day) for day in (attribute.start, attribute.end))
+        read = value.expression
+        return Located(every([read >= low, read <= last]), read < low, exp.true(), _step(attribute, value, read))
+    low, end = (_literal(day, value.type.kind) for day in (attribute.start, attribute.end + timedelta(days=1)))
+    # Finer times are rounded to microseconds first, once and for all that is asked of them.
+    own = exp.cast(value.expression.copy(), _LITERALS[value.type.kind][0])
+    read = value.dialect.utc_day(own) if value.type.kind == "instant" else own
+    return Located(every([own >= low, own < end]), own < low, exp.true(), _step(attribute, value, read))
 
 
 def parsed_date(text: exp.Expr) -> exp.Expr:
     """Turn text into a number such as 20200131; text that is not a date becomes NULL."""
-
-    def part(start: int, length: int) -> exp.Expr:
-        cut = exp.Substring(this=text.copy(), start=number(start), length=number(length))
-        return exp.cast(cut, "BIGINT")
-
-    year, month, day = part(1, 4), part(6, 2), part(9, 2)
+    year, month, day = (
+        _big(exp.Substring(this=text.copy(), start=number(start), length=number(length)))
+        for start, length in ((1, 4), (6, 2), (9, 2))
+    )
     shaped = exp.and_(
         # The end of a pattern may stand before a last line break, which makes the text longer.
         exp.Length(this=text.copy()).isin(*DATE_LENGTHS),
         exp.RegexpLike(this=text.copy(), expression=exp.Literal.string(f"^{DATE_PATTERN}$")),
     )
-    exists = every([
-        exp.GTE(this=year.copy(), expression=number(1)),
-        exp.Between(this=month.copy(), low=number(1), high=number(12)),
-        exp.Between(this=day.copy(), low=number(1), high=_length_of_month(year.copy(), month.copy())),
-    ])  # fmt: skip
+    leap = exp.or_(exp.and_(_rest(year, 4).eq(0), _rest(year, 100).neq(0)), _rest(year, 400).eq(0))
+    february = exp.Case().when(leap, number(29)).else_(number(28))
+    longest = exp.Case().when(month.eq(2), february).when(month.isin(4, 6, 9, 11), number(30)).else_(number(31))
+    exists = every([year >= 1, month.between(1, 12), day.between(1, longest)])
     key = summed([times(year, 10_000), times(month, 100), day])
     return exp.Case().when(shaped, exp.Case().when(exists, key))
 
 
-def _position(attribute: Date, value: Value, read: exp.Expr) -> exp.Expr:
+def _step(attribute: Date, value: Value, read: exp.Expr) -> exp.Expr:
+    """Count the days, weeks or months since the first one."""
+    first, written = attribute.start, value.type.kind == "integer"
+    if written:
+        parts = [divided(read.copy(), 10_000), _rest(divided(read.copy(), 100), 100), _rest(read, 100)]
+    else:
+        names = ("YEAR", "MONTH", "DAY")
+        parts = [_big(exp.Extract(this=exp.var(name), expression=exp.cast(read.copy(), "DATE"))) for name in names]
+    year, month, day = parts
     if attribute.step == "month":
-        months = summed([times(_part("YEAR", value, read), 12), _part("MONTH", value, read)])
-        return minus(months, number(12 * attribute.start.year + attribute.start.month))
-    days = _days(attribute.start, value, read)
-    return days if attribute.step == "day" else divided(plus(days, attribute.start.weekday()), 7)
-
-
-def _days(first: date, value: Value, read: exp.Expr) -> exp.Expr:
-    """Count the days from a date."""
-    if value.type.kind != "integer":
-        return value.dialect.days_after(exp.cast(read.copy(), "DATE"), _literal(first, "date"))
-    year, month, day = (_part(name, value, read) for name in ("YEAR", "MONTH", "DAY"))
-    return minus(_ordinal(year, month, day), number(first.toordinal()))
-
-
-def _part(name: str, value: Value, read: exp.Expr) -> exp.Expr:
-    if value.type.kind == "integer":
-        whole = divided(read.copy(), {"YEAR": 10_000, "MONTH": 100, "DAY": 1}[name])
-        return whole if name == "YEAR" else _rest(whole, 100)
-    return exp.cast(exp.Extract(this=exp.var(name), expression=exp.cast(read.copy(), "DATE")), "BIGINT")
+        return minus(summed([times(year, 12), month]), number(12 * first.year + first.month))
+    if written:
+        days = minus(_ordinal(year, month, day), number(first.toordinal()))
+    else:
+        days = value.dialect.days_after(exp.cast(read.copy(), "DATE"), _literal(first, "date"))
+    return days if attribute.step == "day" else divided(plus(days, first.weekday()), 7)
 
 
 def _ordinal(year: exp.Expr, month: exp.Expr, day: exp.Expr) -> exp.Expr:
     """Number the days since the year 1, with years that begin in March, so that leap days come last."""
-    early = exp.Case().when(exp.LTE(this=month.copy(), expression=number(2)), number(1)).else_(number(0))
-    since = minus(year, early)
-    shifted = plus(minus(month.copy(), number(3)), 0)
-    shifted = exp.Case().when(exp.LTE(this=month, expression=number(2)), plus(shifted.copy(), 12)).else_(shifted)
+    since = minus(year, exp.Case().when(month <= 2, number(1)).else_(number(0)))
+    shifted = minus(month.copy(), number(3))
+    shifted = exp.Case().when(month <= 2, plus(shifted.copy(), 12)).else_(shifted)
     within = divided(plus(times(shifted, 153), 2), 5)
     leap = [divided(since.copy(), 4), divided(since.copy(), 400)]
     days = summed([times(since.copy(), 365), *leap, within, day])
     return minus(minus(days, divided(since, 100)), number(_DAYS_BEFORE_MARCH_OF_YEAR_0))
-
-
-def _length_of_month(year: exp.Expr, month: exp.Expr) -> exp.Expr:
-    leap = exp.or_(
-        exp.and_(
-            exp.EQ(this=_rest(year.copy(), 4), expression=number(0)),
-            exp.NEQ(this=_rest(year.copy(), 100), expression=number(0)),
-        ),
-        exp.EQ(this=_rest(year.copy(), 400), expression=number(0)),
-    )
-    short = exp.Case().when(leap, number(29)).else_(number(28))
-    thirty = month.copy().isin(4, 6, 9, 11)
-    return exp.Case().when(exp.EQ(this=month, expression=number(2)), short).when(thirty, number(30)).else_(number(31))
-
-
-def _rest(value: exp.Expr, divisor: int) -> exp.Expr:
-    """The remainder of a non-negative whole number."""
-    return minus(value.copy(), times(divided(value, divisor), divisor))
-
-
-def _key(day: date) -> int:
-    return 10_000 * day.year + 100 * day.month + day.day
 
 
 def _literal(day: date, kind: str) -> exp.Expr:

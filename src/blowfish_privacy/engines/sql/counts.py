@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from math import ceil, prod
 from typing import Any, Protocol, TypeVar
@@ -33,8 +33,16 @@ from blowfish_privacy.engines.sql.expressions import (
     rows_counted,
     summed,
 )
-from blowfish_privacy.engines.sql.positions import NARROW, Verdicts
-from blowfish_privacy.engines.sql.rows import Field, guarded_positions, joined, positions_query, read, source
+from blowfish_privacy.engines.sql.rows import (
+    NARROW,
+    Field,
+    Verdicts,
+    guarded_positions,
+    joined,
+    positions_query,
+    read,
+    source,
+)
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.arrays import Integers
 
@@ -42,7 +50,7 @@ from blowfish_privacy.support.arrays import Integers
 def counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dialect) -> exp.Select:
     """Ask for the number of rows (``n``) of each ``cell`` that has any; problems are marked in the cell's number."""
     fields = [
-        Field(axis, attribute, kind, Verdicts.in_layout(attribute, layout, axis), dialect)
+        Field(axis, attribute, kind, Verdicts.as_declared(attribute, partial(layout.mark, axis)), dialect)
         for axis, (attribute, kind) in enumerate(zip(layout.domain.attributes, types, strict=True))
     ]
     early = [field for field in fields if not field.grouped_first]
@@ -70,11 +78,7 @@ def plain_counts_query(types: Sequence[ColumnType], layout: Layout, dialect: Dia
     rows, guards, positions = guarded_positions(attributes, types, dialect)
     wide = layout.domain.size >= NARROW
     fitting = [exp.cast(position, "BIGINT") if wide else position for position in positions]
-    terms = [
-        exp.Mul(this=position, expression=number(stride)) if stride > 1 else position
-        for position, stride in zip(fitting, layout.strides, strict=True)
-    ]
-    cell = exp.Case().when(every(guards), summed(terms)).as_("cell", quoted=True)
+    cell = exp.Case().when(every(guards), _numbered(fitting, layout.strides)).as_("cell", quoted=True)
     grouped = exp.select(cell, rows_counted().as_("n", quoted=True)).from_(rows).group_by(number(1))
     marked = exp.cast(exp.Coalesce(this=column("cell"), expressions=[number(-1)]), "BIGINT").as_("cell", quoted=True)
     return exp.select(marked, column("n")).from_(nested(grouped, "grouped"))
@@ -87,11 +91,14 @@ def _grouped(keys: Sequence[exp.Expr], total: exp.Expr, rows: exp.Select, fields
 
 
 def _cell(fields: Sequence[Field], layout: Layout, *carried: exp.Expr) -> exp.Expr:
-    terms = list(carried)
-    for field in fields:
-        position, stride = field.placement.position, layout.strides[field.axis]
-        terms.append(position if stride == 1 else exp.Mul(this=position, expression=number(stride)))
-    return summed(terms).as_("cell", quoted=True)
+    positions, strides = [field.placement.position for field in fields], [layout.strides[each.axis] for each in fields]
+    return _numbered([*carried, *positions], [*(1 for _ in carried), *strides]).as_("cell", quoted=True)
+
+
+def _numbered(positions: Sequence[exp.Expr], strides: Sequence[int]) -> exp.Expr:
+    """Number cells by their positions."""
+    steps = zip(positions, strides, strict=True)
+    return summed([position.copy() if stride == 1 else position * stride for position, stride in steps])
 
 
 # The query for several tables of counts at once: one scan, grouped by every set of attributes.
@@ -114,9 +121,9 @@ def marginals_query(
     sets = [exp.Tuple(expressions=[columns[name].copy() for name in layout.domain.names]) for layout in layouts]
     grouped = exp.select(*columns.values(), rows_counted().as_("n", quoted=True)).from_(placed)
     grouped.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
-    wrong = [exp.LT(this=position.copy(), expression=number(0)) for position in columns.values()]
+    wrong = [position < 0 for position in columns.values()]
     numbers = [
-        _number(first, layout, [columns[name] for name in layout.domain.names])
+        number(first) + _numbered([columns[name] for name in layout.domain.names], layout.strides)
         for first, layout in zip(_firsts(layouts), layouts, strict=False)
     ]
     cell = exp.Case().when(exp.or_(*wrong), number(-1)).else_(exp.Coalesce(this=numbers[0], expressions=numbers[1:]))
@@ -138,11 +145,6 @@ def spread(
 def _firsts(layouts: Sequence[Layout]) -> list[int]:
     """Return the number of each table's first cell, and the number of cells of all tables."""
     return [*accumulate((layout.domain.size for layout in layouts), initial=0)]
-
-
-def _number(first: int, layout: Layout, positions: Sequence[exp.Expr]) -> exp.Expr:
-    steps = zip(positions, layout.strides, strict=True)
-    return summed([number(first), *(exp.Mul(this=each.copy(), expression=number(stride)) for each, stride in steps)])
 
 
 # The query for the rows as positions, equal ones as one: for more tables than a database groups by at once.
@@ -189,17 +191,27 @@ class Packing:
         The first number of a row with a problem is -1; such rows are in every part.
         """
         placed = nested_apart(positions_query(self.domain.attributes, types, dialect), dialect)
-        names = [f"w{rank}" for rank in range(len(self.axes))]
-        numbers = [self._number(axes) for axes in self.axes]
-        wrong = [exp.LT(this=column(f"p{axis}"), expression=number(0)) for axis in range(len(self.domain.shape))]
+        shape = self.domain.shape
+        numbers: list[exp.Expr] = []
+        for axes in self.axes:
+            strides = [prod(shape[each] for each in axes[rank + 1 :]) for rank in range(len(axes))]
+            numbers.append(_numbered([column(f"p{axis}") for axis in axes], strides))
+        wrong = [column(f"p{axis}") < 0 for axis in range(len(shape))]
         numbers[0] = exp.Case().when(exp.or_(*wrong), number(-1)).else_(numbers[0])
-        packed = exp.select(
-            *(exp.cast(each, "BIGINT").as_(name, quoted=True) for name, each in zip(names, numbers, strict=True))
-        ).from_(placed)
-        columns = [column(name) for name in names]
+        named = [exp.cast(each, "BIGINT").as_(f"w{rank}", quoted=True) for rank, each in enumerate(numbers)]
+        packed = exp.select(*named).from_(placed)
+        columns = [column(f"w{rank}") for rank in range(len(numbers))]
         grouped = exp.select(*columns, rows_counted().as_("n", quoted=True)).from_(nested(packed, "packed"))
-        grouped = grouped.group_by(*(number(rank) for rank in range(1, len(names) + 1)))
-        return grouped.limit(part) if isinstance(part, int) else grouped.where(_belongs(columns, part))
+        grouped = grouped.group_by(*(number(rank) for rank in range(1, len(columns) + 1)))
+        if isinstance(part, int):
+            return grouped.limit(part)
+
+        def rest(each: exp.Expr, divisor: int) -> exp.Expr:
+            return exp.Mod(this=exp.Paren(this=each), expression=number(divisor))
+
+        mixed = rest(summed([rest(each.copy(), _PRIME) for each in columns]), _PRIME)
+        spread = rest(mixed * _FACTOR, _PRIME)
+        return grouped.where(exp.or_(rest(spread, part.many).eq(part.number), columns[0] < 0))
 
     def unpacked(self, groups: Mapping[str, Any]) -> tuple[list[Positions], Integers | None]:
         """Return narrow positions along every axis, and how often each row occurs; None where each occurs once."""
@@ -212,26 +224,6 @@ class Packing:
                 positions[axis] = narrow(position, size)
         times = np.asarray(groups["n"], dtype=np.int64)
         return [positions[axis] for axis in range(len(positions))], times if bool(np.any(times != 1)) else None
-
-    def _number(self, axes: Sequence[int]) -> exp.Expr:
-        shape = self.domain.shape
-        strides = [prod(shape[each] for each in axes[rank + 1 :]) for rank in range(len(axes))]
-        return summed(
-            [
-                exp.Mul(this=column(f"p{axis}"), expression=number(step))
-                for axis, step in zip(axes, strides, strict=True)
-            ]
-        )
-
-
-def _belongs(columns: Sequence[exp.Expr], part: RowPart) -> exp.Condition:
-    def rest(each: exp.Expr, divisor: int) -> exp.Expr:
-        return exp.Mod(this=exp.Paren(this=each), expression=number(divisor))
-
-    mixed = rest(summed([rest(each.copy(), _PRIME) for each in columns]), _PRIME)
-    spread = rest(exp.Mul(this=mixed, expression=number(_FACTOR)), _PRIME)
-    matched = exp.EQ(this=rest(spread, part.many), expression=number(part.number))
-    return exp.or_(matched, exp.LT(this=columns[0].copy(), expression=number(0)))
 
 
 # Very many tables from one scan, in bounded memory.
@@ -308,8 +300,10 @@ class RecordScan:
             yield from self._in_lots(held)
             return
         counted = zip(*(block.tables(self.sets) for block in held), strict=True)
-        for tables in reported(counted, len(self.sets), between(self.progress, _FETCHED, 1)):
-            yield _added(tables)
+        for first, *others in reported(counted, len(self.sets), between(self.progress, _FETCHED, 1)):
+            for table in others:
+                first += table
+            yield first
 
     def _held(self) -> list[RowBlock] | int:
         """Fetch the rows to keep, or return their number if they are too many."""
@@ -327,7 +321,15 @@ class RecordScan:
 
     def _in_lots(self, number: int) -> Iterator[Integers]:
         """Add up the parts of as many tables at a time as fit."""
-        lots = list(_lots(self.domain, self.sets))
+        lots: list[list[Names]] = []
+        cells = MOST_TOGETHER
+        for names in self.sets:
+            size = table_size(self.domain, names)
+            if cells + size > MOST_TOGETHER:
+                lots.append([])
+                cells = 0
+            lots[-1].append(names)
+            cells += size
         for rank, lot in enumerate(lots):
             progress = between(between(self.progress, _FIRST, 1), rank / len(lots), (rank + 1) / len(lots))
 
@@ -366,23 +368,3 @@ class RecordScan:
     def _most(self) -> int:
         """How many rows are fetched at once."""
         return max(1, ANSWER // self._packing.width)
-
-
-def _lots(domain: Domain, sets: Sequence[Names]) -> Iterator[list[Names]]:
-    lot: list[Names] = []
-    cells = 0
-    for names in sets:
-        size = table_size(domain, names)
-        if lot and cells + size > MOST_TOGETHER:
-            yield lot
-            lot, cells = [], 0
-        lot.append(names)
-        cells += size
-    yield lot
-
-
-def _added(tables: Sequence[Integers]) -> Integers:
-    total = tables[0]
-    for table in tables[1:]:
-        total += table
-    return total

@@ -1,4 +1,4 @@
-"""The rows of the data as positions, which every query starts from, and what is wrong with those that have none.
+"""The rows of the data as positions, which every query starts from, with every value that has none accounted for.
 
 Queries are built as expressions, never as text: names, paths and categories become identifiers and literals
 that the SQL library quotes for the engine's dialect. The data appear as the table :data:`SOURCE`, whose
@@ -9,17 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from operator import neg
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Decimal, Integer
 from blowfish_privacy.engines.engine import ColumnType
-from blowfish_privacy.engines.sql.cells import PROBLEMS
-from blowfish_privacy.engines.sql.comparisons import WRITTEN, Lookup, Value, parsed_date
+from blowfish_privacy.engines.sql.cells import MALFORMED, MISSING, OUTSIDE, PROBLEMS
+from blowfish_privacy.engines.sql.comparisons import (
+    WRITTEN,
+    Lookup,
+    Value,
+    bin_position,
+    locate,
+    locate_date,
+    parsed_date,
+)
 from blowfish_privacy.engines.sql.expressions import DUCKDB, Dialect, column, identifier, nested, number, summed
-from blowfish_privacy.engines.sql.positions import NARROW, Placement, Verdicts, placement
 
 # Reading the text of a CSV file as what the declaration says, and as nothing else.
 #
@@ -70,6 +79,128 @@ def parsed(attribute: Attribute, text: exp.Column) -> tuple[exp.Expr, ColumnType
 def _matches(text: exp.Column, pattern: str) -> exp.Expr:
     return exp.RegexpLike(this=text.copy(), expression=exp.Literal.string(pattern))
 
+
+# The position of one attribute's value.
+
+NARROW = 2**31
+"""Below this, numbers fit 32 bits."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The numbers that stand for values without a position of their own."""
+
+    missing: int
+    below: int
+    above: int
+    malformed: int
+
+    @classmethod
+    def as_declared(cls, attribute: Attribute, mark: Callable[[int], int] = neg) -> Verdicts:
+        """Follow the declaration: clamp and replace where it says so, otherwise mark the problem."""
+        substitute, clamped = attribute.missing_position, attribute.outside == "clamp"
+        return cls(
+            missing=mark(MISSING) if substitute is None else substitute,
+            below=0 if clamped else mark(OUTSIDE),
+            above=attribute.size - 1 if clamped else mark(OUTSIDE),
+            malformed=mark(MALFORMED),
+        )
+
+    @classmethod
+    def whatever_is_declared(cls, attribute: Attribute) -> Verdicts:  # as as_declared
+        """Mark problems even where the declaration clamps or replaces: for the custodian's check."""
+        return cls(missing=-MISSING, below=-OUTSIDE, above=-OUTSIDE, malformed=-MALFORMED)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A position as an expression, and the table it needs joined under its alias, if any.
+
+    ``plain`` is a condition and a short position that holds under it, when rows that miss it have no position at all.
+    """
+
+    position: exp.Expr
+    lookup: Lookup | None = None
+    plain: tuple[exp.Condition, exp.Expr] | None = None
+
+
+def placement(attribute: Attribute, value: Value, verdicts: Verdicts, alias: str) -> Placement:
+    """Express the position of a value, or the verdict on it."""
+    if value.type.kind == "null":
+        return Placement(_whole(number(verdicts.missing)))
+    if isinstance(attribute, Integer) and value.type.kind == "integer":
+        return _place_integer(attribute, value, verdicts)
+    if isinstance(attribute, Integer | Decimal):
+        located = locate(attribute, value)
+        # What is asked of numbers inside the bounds could overflow outside them, so it must stay inside the CASE.
+        position = exp.Case().when(located.declared, located.position).else_(number(verdicts.malformed))
+        return Placement(_settled(value, located.inside, position, verdicts, located.below))
+    if isinstance(attribute, Date):
+        located = locate_date(attribute, value)
+        return Placement(_settled(value, located.inside, located.position, verdicts, located.below))
+    if isinstance(attribute, Binned):
+        inside = value.within(attribute.bounds[0], attribute.bounds[-1])
+        position, lookup = bin_position(value, attribute, alias)
+        return Placement(_settled(value, inside, position, verdicts, value.below(attribute.bounds[0])), lookup)
+    if not isinstance(attribute, Categorical):
+        raise TypeError(f"no engine knows how to count {type(attribute).__name__}.")
+    return _place_category(attribute, value, verdicts, alias)
+
+
+def _place_integer(attribute: Integer, value: Value, verdicts: Verdicts) -> Placement:
+    low = value.type.step * attribute.low
+    inside = value.within(low, value.type.step * (attribute.high + 1))
+    # Inside the bounds the difference fits 64 bits, whatever the width of the column.
+    position = exp.Sub(this=_whole(value.expression.copy()), expression=number(attribute.low))
+    settled = _settled(value, inside, position, verdicts, value.below(low))
+    alone = value.written is None and max(verdicts.missing, verdicts.below, verdicts.above) < 0
+    # Engines count and divide 32-bit numbers faster; inside the bounds they suffice.
+    narrow = max(abs(attribute.low), abs(attribute.high), attribute.size) < NARROW
+    short = exp.Sub(this=exp.cast(value.expression.copy(), "INT"), expression=number(attribute.low))
+    return Placement(settled, plain=(inside, short if narrow else position) if alone else None)
+
+
+def _place_category(attribute: Categorical, value: Value, verdicts: Verdicts, alias: str) -> Placement:
+    if attribute.kind is bool:
+        positions = {bool(category): position for position, category in enumerate(attribute.categories)}
+        yes, no = (number(positions.get(truth, verdicts.above)) for truth in (True, False))
+        position = exp.Case().when(value.expression.copy(), yes).else_(no)
+        return Placement(_settled(value, value.expression.is_(exp.null()).not_(), position, verdicts, None))
+    key: exp.Expr = value.expression.copy()
+    if attribute.kind is int:
+        # Wide numbers must not reach the join, whose common type might not hold them.
+        codes = [int(code) for code in attribute.spelt]
+        key = exp.Case().when(value.within(Fraction(min(codes)), Fraction(max(codes)) + 1), _whole(key))
+        names = [number(code) for code in codes]
+    else:
+        names = [exp.Literal.string(str(name)) for name in attribute.spelt]
+    rows = [(name, number(position)) for name, position in zip(names, attribute.spelt.values(), strict=True)]
+    looked_up = column("position", alias)
+    position = _settled(value, looked_up.is_(exp.null()).not_(), looked_up, verdicts, None)
+    return Placement(position, Lookup(rows=rows, columns=("category", "position"), key=key))
+
+
+def _settled(
+    value: Value,
+    inside: exp.Condition,
+    position: exp.Expr,
+    verdicts: Verdicts,
+    below: exp.Condition | None,
+) -> exp.Expr:
+    """Put the common case first: the engine evaluates the rest only for the rows that remain."""
+    case = exp.Case().when(inside, position).when(value.absent(), number(verdicts.missing))
+    if value.written is not None:
+        case = case.when(value.expression.is_(exp.null()), number(verdicts.malformed))
+    if below is not None and verdicts.below != verdicts.above:
+        case = case.when(below, number(verdicts.below))
+    return _whole(case.else_(number(verdicts.above)))
+
+
+def _whole(expression: exp.Expr) -> exp.Expr:
+    return exp.cast(expression, "BIGINT")
+
+
+# The rows.
 
 SOURCE = "source"
 
@@ -146,7 +277,9 @@ def check_query(
 ) -> exp.Select:
     """Ask for the number of rows and, per attribute, of missing, outside and malformed ones, in this order."""
     positions = positions_query(attributes, types, dialect, judge)
-    sums = [_tally(column(f"p{axis}"), problem) for axis in range(len(attributes)) for problem in PROBLEMS]
+    hits = (column(f"p{axis}").eq(-problem) for axis in range(len(attributes)) for problem in PROBLEMS)
+    tallies = (exp.Sum(this=exp.Case().when(hit, number(1)).else_(number(0))) for hit in hits)
+    sums = [exp.cast(exp.Coalesce(this=tally, expressions=[number(0)]), "BIGINT") for tally in tallies]
     return exp.select(exp.Count(this=exp.Star()), *sums).from_(nested(positions, "placed"))
 
 
@@ -176,7 +309,7 @@ def guarded_positions(
     for field in fields:
         plain, settled = field.placement.plain, column(f"p{field.axis}")
         columns.append(field.column if plain else field.placement.position.as_(settled.name, quoted=True))
-        guards.append(plain[0] if plain else exp.GTE(this=settled, expression=number(0)))
+        guards.append(plain[0] if plain else settled >= 0)
         short = exp.cast(settled.copy(), "INT") if field.attribute.size < NARROW else settled.copy()
         positions.append(exp.Paren(this=plain[1]) if plain else short)
     table = joined(exp.select(*columns).from_(nested(read(fields, [], source()), "rows")), fields)
@@ -194,23 +327,14 @@ def joined(query: exp.Select, fields: Sequence[Field]) -> exp.Select:
         lookup = field.placement.lookup
         if lookup is not None:
             alias = f"d{field.axis}"
-            query = _join(query, lookup, alias)
+            rows = [exp.Tuple(expressions=list(row)) for row in lookup.rows]
+            columns = [identifier(name) for name in lookup.columns]
+            table = exp.Values(expressions=rows, alias=exp.TableAlias(this=identifier(alias), columns=columns))
+            matched = exp.EQ(this=lookup.key, expression=column(lookup.columns[0], alias))
+            query = query.join(table, on=matched, join_type="left", copy=False)
             if field.dialect.broadcast:
                 query = query.hint(exp.Anonymous(this="BROADCAST", expressions=[identifier(alias)]), copy=False)
     return query
-
-
-def _join(query: exp.Select, lookup: Lookup, alias: str) -> exp.Select:
-    rows = [exp.Tuple(expressions=list(row)) for row in lookup.rows]
-    columns = [identifier(name) for name in lookup.columns]
-    table = exp.Values(expressions=rows, alias=exp.TableAlias(this=identifier(alias), columns=columns))
-    matched = exp.EQ(this=lookup.key, expression=column(lookup.columns[0], alias))
-    return query.join(table, on=matched, join_type="left", copy=False)
-
-
-def _tally(position: exp.Expr, problem: int) -> exp.Expr:
-    hit = exp.Case().when(exp.EQ(this=position, expression=number(-problem)), number(1)).else_(number(0))
-    return exp.cast(exp.Coalesce(this=exp.Sum(this=hit), expressions=[number(0)]), "BIGINT")
 
 
 def source() -> exp.Table:
@@ -220,9 +344,6 @@ def source() -> exp.Table:
 
 def problem_code(attributes: int) -> exp.Expr:
     """Express what is wrong with a row as one number: 0, or minus a base-4 digit for each attribute."""
-    return summed([exp.Mul(this=_problem(axis), expression=number(4**axis)) for axis in range(attributes)])
-
-
-def _problem(axis: int) -> exp.Expr:
-    position = column(f"p{axis}")
-    return exp.Case().when(exp.LT(this=position, expression=number(0)), position.copy()).else_(number(0))
+    positions = [column(f"p{axis}") for axis in range(attributes)]
+    problems = [exp.Case().when(position < 0, position).else_(number(0)) for position in positions]
+    return summed([problem * 4**axis for axis, problem in enumerate(problems)])

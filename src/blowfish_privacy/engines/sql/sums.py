@@ -7,12 +7,12 @@ every expression, so that nothing is computed row by row but what the groups nee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, Axis, Decay, Lattice, Run
@@ -36,8 +36,7 @@ from blowfish_privacy.engines.sql.expressions import (
     summed,
     times,
 )
-from blowfish_privacy.engines.sql.positions import NARROW
-from blowfish_privacy.engines.sql.rows import guarded_positions, positions_query, problem_code
+from blowfish_privacy.engines.sql.rows import NARROW, guarded_positions, positions_query, problem_code
 from blowfish_privacy.support.arrays import Integers
 
 
@@ -46,32 +45,32 @@ def affine_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, 
     rows, guards, positions = guarded_positions(domain.attributes, types, dialect)
     sound = every(guards)
     cell: exp.Expr | None = None
+    wide_cells = lattice.size * 2 ** len(lattice.axes) >= NARROW
     for axis, position in zip(lattice.axes, positions, strict=True):
         run = axis.runs[0]
         if axis.shared:
             largest = run.slope * run.width + abs(run.shift) + run.step
-            wide = exp.cast(position.copy(), "BIGINT") if largest >= NARROW else position.copy()
-            scaled = exp.Mul(this=wide, expression=number(run.slope))
-            piece = divided(exp.Add(this=scaled, expression=number(run.shift + run.step)), run.step, _kind(axis.pieces))
+            wide = exp.cast(position.copy(), "BIGINT") if largest >= NARROW else position
+            piece = divided(wide * run.slope + (run.shift + run.step), run.step, _kind(axis.pieces))
         else:
             piece = divided(position.copy(), run.width, _kind(axis.pieces))
-        cell = piece if cell is None else exp.Add(this=_times(cell, axis.pieces, lattice), expression=piece)
-    sums = [rows_counted(), *(_sum(s, positions, sound) for s in lattice.subsets()[1:])]
+        if cell is None:
+            cell = piece
+        else:
+            cell = exp.Paren(this=exp.cast(cell, "BIGINT") if wide_cells else cell) * axis.pieces + piece
+    products = [_product([positions[axis] for axis in subset]) for subset in lattice.subsets()[1:]]
+    guarded_sums = (exp.Sum(this=exp.Case().when(sound.copy(), term)) for term in products)
+    sums = [rows_counted(), *(exp.cast(total, "BIGINT") for total in guarded_sums)]
     named = [total.as_(f"m{rank}", quoted=True) for rank, total in enumerate(sums)]
     guarded = exp.Case().when(sound, cell or number(0)).as_("cell", quoted=True)
     return exp.select(guarded, *named).from_(rows).group_by(number(1))
 
 
-def _sum(subset: Sequence[int], positions: Sequence[exp.Expr], sound: exp.Condition) -> exp.Expr:
-    term = positions[subset[0]].copy()
-    for axis in subset[1:]:
-        term = exp.Mul(this=term, expression=positions[axis].copy())
-    return exp.cast(exp.Sum(this=exp.Case().when(sound.copy(), term)), "BIGINT")
-
-
-def _times(value: exp.Expr, factor: int, lattice: Lattice) -> exp.Expr:
-    wide = exp.cast(value, "BIGINT") if lattice.size * 2 ** len(lattice.axes) >= NARROW else value
-    return exp.Mul(this=exp.Paren(this=wide), expression=number(factor))
+def _product(factors: Sequence[exp.Expr]) -> exp.Expr:
+    term = factors[0].copy()
+    for factor in factors[1:]:
+        term = exp.Mul(this=term, expression=factor.copy())
+    return term
 
 
 def _kind(largest: int) -> str:
@@ -144,19 +143,15 @@ def _on_runs(axis: Axis, rank: int) -> exp.Expr:
     position = exp.cast(column(f"p{rank}"), _axis_kind(axis))
     pieces = [_coordinate(run, first, axis, position) for run, first in zip(axis.runs, axis.firsts, strict=True)]
     placed = _bisect(axis.runs, pieces, position)
-    return exp.Case().when(exp.LT(this=column(f"p{rank}"), expression=number(0)), exp.null()).else_(placed)
+    return exp.Case().when(column(f"p{rank}") < 0, exp.null()).else_(placed)
 
 
 def _bisect(runs: Sequence[Run], pieces: Sequence[exp.Expr], position: exp.Expr) -> exp.Expr:
     if len(runs) == 1:
         return pieces[0]
     middle = len(runs) // 2
-    before = exp.LT(this=position.copy(), expression=number(runs[middle].start))
-    return (
-        exp.Case()
-        .when(before, _bisect(runs[:middle], pieces[:middle], position))
-        .else_(_bisect(runs[middle:], pieces[middle:], position))
-    )
+    before, after = (_bisect(runs[part], pieces[part], position) for part in (slice(middle), slice(middle, None)))
+    return exp.Case().when(position < runs[middle].start, before).else_(after)
 
 
 def _coordinate(run: Run, first: int, axis: Axis, position: exp.Expr) -> exp.Expr:
@@ -165,7 +160,8 @@ def _coordinate(run: Run, first: int, axis: Axis, position: exp.Expr) -> exp.Exp
         return times(plus(divided(offset, run.width, _axis_kind(axis)), first), axis.resolution)
     piece = divided(offset.copy(), run.width, _axis_kind(axis)) if run.count > 1 else None
     inside = offset if piece is None else exp.Sub(this=offset, expression=times(piece.copy(), run.width))
-    u = _clamped(plus(times(inside, run.slope), run.shift), run.step * (run.nodes - 1))
+    u, top = plus(times(inside, run.slope), run.shift), run.step * (run.nodes - 1)
+    u = exp.Case().when(u < 0, number(0)).when(u > top, number(top)).else_(u)
     if axis.resolution != run.step:
         u = divided(plus(times(u, 2 * axis.resolution), run.step), 2 * run.step, _axis_kind(axis))
     base = plus(u, first * axis.resolution)
@@ -187,16 +183,7 @@ def _moment(subset: Sequence[int], lattice: Lattice) -> exp.Expr:
         return rows_counted()
     wide = prod(lattice.axes[rank].resolution for rank in subset) >= NARROW
     terms = [exp.cast(column(f"w{rank}"), "BIGINT") if wide else column(f"w{rank}") for rank in subset]
-    term: exp.Expr = terms[0]
-    for factor in terms[1:]:
-        term = exp.Mul(this=term, expression=factor)
-    return exp.cast(exp.Sum(this=term), "BIGINT")
-
-
-def _clamped(value: exp.Expr, top: int) -> exp.Expr:
-    below = exp.LT(this=value, expression=number(0))
-    above = exp.GT(this=value.copy(), expression=number(top))
-    return exp.Case().when(below, number(0)).when(above, number(top)).else_(value.copy())
+    return exp.cast(exp.Sum(this=_product(terms)), "BIGINT")
 
 
 # The query for sums by soft assignment: every row is shared between all centres, in whole numbers.
@@ -209,16 +196,13 @@ def soft_assignment_query(
     axes, centres = range(len(assignment.weights)), range(len(assignment.centres))
     positions = [f"p{axis}" for axis in axes]
     placed = positions_query(domain.attributes, types, dialect)
-
-    def derive(inner: exp.Select, kept: Sequence[str], made: dict[str, exp.Expr]) -> exp.Select:
-        columns = [*(column(name) for name in kept), *(value.as_(name, quoted=True) for name, value in made.items())]
-        return exp.select(*columns).from_(nested_apart(inner, dialect))
+    derive = partial(_derived, dialect)
 
     def each(name: str, value: Callable[[int], exp.Expr]) -> dict[str, exp.Expr]:
         return {f"{name}{centre}": value(centre) for centre in centres}
 
     carried = [*positions, "cell"]
-    far = each("d", lambda centre: _soft_distance(assignment.centres[centre], assignment.weights))
+    far = each("d", lambda centre: _distance(centre, assignment))
     measured = derive(placed, positions, {"cell": problem_code(len(axes)), **far})
     nearest = least([column(f"d{centre}") for centre in centres])
     low = times(divided(nearest, decay.halving), decay.halving)
@@ -232,8 +216,7 @@ def soft_assignment_query(
     parted = derive(halved, carried, parts)
     totalled = derive(parted, [*carried, *parts], {"all": summed([column(name) for name in parts])})
     shares = each("v", lambda centre: divided(times(column(f"a{centre}"), decay.unit), column("all")))
-    *_, last = shares
-    others = [name for name in shares if name != last]
+    *others, last = shares
     shared = derive(totalled, carried, {name: shares[name] for name in others})
     left = minus(number(decay.unit), summed([column(name) for name in others])) if others else number(decay.unit)
     filled = derive(shared, [*carried, *others], {last: exp.cast(left, "BIGINT")})
@@ -241,23 +224,27 @@ def soft_assignment_query(
     for share, centre in zip(shares, assignment.centres, strict=True):
         sums.append(column(share))
         for axis, (at, reach) in enumerate(zip(centre, assignment.reaches, strict=True)):
-            offset = exp.Sub(this=column(f"p{axis}"), expression=number(at))
-            sums.append(exp.Mul(this=column(share), expression=clipped(offset, reach)))
+            sums.append(column(share) * clipped(column(f"p{axis}") - at, reach))
     named = [exp.cast(exp.Sum(this=term), "BIGINT").as_(f"m{rank}", quoted=True) for rank, term in enumerate(sums)]
     return exp.select(column("cell"), *named).from_(nested_apart(filled, dialect)).group_by(number(1))
 
 
-def soft_assignment_sums(assignment: Assignment, groups: dict[str, Any]) -> npt.NDArray[np.int64]:
-    """Turn the row that :func:`soft_assignment_query` finds into one row for each centre."""
-    shape = len(assignment.centres), 1 + len(assignment.weights)
-    columns = [np.asarray(groups[f"m{rank}"], dtype=np.int64).sum() for rank in range(shape[0] * shape[1])]
-    return np.array(columns, dtype=np.int64).reshape(shape)
+def _derived(dialect: Dialect, inner: exp.Select, kept: Sequence[str], derived: Mapping[str, exp.Expr]) -> exp.Select:
+    """Keep some columns of a query, and work out others from them, once."""
+    columns = [*(column(name) for name in kept), *(value.as_(name, quoted=True) for name, value in derived.items())]
+    return exp.select(*columns).from_(nested_apart(inner, dialect))
 
 
-def _soft_distance(centre: Sequence[int], weights: Sequence[int]) -> exp.Expr:
-    steps = [exp.Sub(this=column(f"p{axis}"), expression=number(at)) for axis, at in enumerate(centre)]
-    parts = zip(steps, weights, strict=True)
-    return exp.cast(summed([times(exp.Abs(this=step), weight) for step, weight in parts]), "BIGINT")
+def _distance(centre: int, assignment: Assignment) -> exp.Expr:
+    """Add up squared steps in weighted positions, or steps themselves where records are shared."""
+    terms: list[exp.Expr] = []
+    for axis, (at, weight) in enumerate(zip(assignment.centres[centre], assignment.weights, strict=True)):
+        step = column(f"p{axis}") - at
+        if assignment.decay is None:
+            terms.append(exp.Paren(this=step) * exp.Paren(this=step.copy()) * weight)
+        else:
+            terms.append(times(exp.Abs(this=step), weight))
+    return summed(terms) if assignment.decay is None else exp.cast(summed(terms), "BIGINT")
 
 
 def _part(centre: int, decay: Decay) -> exp.Expr:
@@ -279,26 +266,17 @@ def assignment_query(
     """Ask for each centre's number (``cell``; negative for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
     if assignment.decay is not None:
         return soft_assignment_query(types, domain, assignment, assignment.decay, dialect)
-    axes = range(len(assignment.weights))
-    placed = positions_query(domain.attributes, types, dialect)
-    far = [
-        _distance(centre, assignment.weights).as_(f"d{label}", quoted=True)
-        for label, centre in enumerate(assignment.centres)
-    ]
-    carried = [column(f"p{axis}") for axis in axes]
-    measured = exp.select(*carried, *far, problem_code(len(axes)).as_("problem", quoted=True)).from_(
-        nested_apart(placed, dialect)
-    )
-    distances = [column(f"d{label}") for label in range(len(assignment.centres))]
-    smallest = least(distances).as_("least", quoted=True)
-    ranked = exp.select(*(c.copy() for c in carried), *distances, smallest, column("problem")).from_(
-        nested_apart(measured, dialect)
-    )
-    cell = exp.Case().when(exp.LT(this=column("problem"), expression=number(0)), column("problem"))
-    for label, distance in enumerate(distances[:-1]):
-        cell = cell.when(exp.EQ(this=distance.copy(), expression=column("least")), number(label), copy=False)
-    labelled = cell.else_(number(len(distances) - 1)).as_("cell", quoted=True)
-    chosen = exp.select(*(c.copy() for c in carried), labelled).from_(nested_apart(ranked, dialect))
+    axes, centres = range(len(assignment.weights)), range(len(assignment.centres))
+    placed, derive = positions_query(domain.attributes, types, dialect), partial(_derived, dialect)
+    carried, distances = [f"p{axis}" for axis in axes], [f"d{centre}" for centre in centres]
+    far = {name: _distance(centre, assignment) for centre, name in enumerate(distances)}
+    measured = derive(placed, carried, {**far, "problem": problem_code(len(axes))})
+    smallest = {"least": least([column(name) for name in distances])}
+    ranked = derive(measured, [*carried, *distances, "problem"], smallest)
+    cell = exp.Case().when(column("problem") < 0, column("problem"))
+    for centre, name in enumerate(distances[:-1]):
+        cell = cell.when(column(name).eq(column("least")), number(centre), copy=False)
+    chosen = derive(ranked, carried, {"cell": cell.else_(number(len(centres) - 1))})
     sums = [
         exp.cast(exp.Sum(this=_offset(axis, assignment)), "BIGINT").as_(f"m{axis + 1}", quoted=True) for axis in axes
     ]
@@ -306,29 +284,22 @@ def assignment_query(
     return exp.select(column("cell"), rows, *sums).from_(nested_apart(chosen, dialect)).group_by(number(1))
 
 
-def assignment_sums(domain: Domain, assignment: Assignment, groups: dict[str, Any]) -> npt.NDArray[np.int64]:
+def assignment_sums(domain: Domain, assignment: Assignment, groups: dict[str, Any]) -> Integers:
     """Turn the groups that :func:`assignment_query` finds into one row for each centre."""
     cells = np.asarray(groups["cell"], dtype=np.int64)
     raise_problems(domain, cells)
+    shape = len(assignment.centres), 1 + len(assignment.weights)
     if assignment.decay is not None:
-        return soft_assignment_sums(assignment, groups)
-    sums = np.zeros((len(assignment.centres), 1 + len(assignment.weights)), dtype=np.int64)
-    for rank in range(sums.shape[1]):
+        columns = [np.asarray(groups[f"m{rank}"], dtype=np.int64).sum() for rank in range(shape[0] * shape[1])]
+        return np.array(columns, dtype=np.int64).reshape(shape)
+    sums = np.zeros(shape, dtype=np.int64)
+    for rank in range(shape[1]):
         sums[cells, rank] = np.asarray(groups[f"m{rank}"], dtype=np.int64)
     return sums
-
-
-def _distance(centre: Sequence[int], weights: Sequence[int]) -> exp.Expr:
-    terms: list[exp.Expr] = []
-    for axis, (at, weight) in enumerate(zip(centre, weights, strict=True)):
-        step = exp.Paren(this=exp.Sub(this=column(f"p{axis}"), expression=number(at)))
-        terms.append(exp.Mul(this=exp.Mul(this=step, expression=step.copy()), expression=number(weight)))
-    return summed(terms)
 
 
 def _offset(axis: int, assignment: Assignment) -> exp.Expr:
     centre = exp.Case()
     for label, at in enumerate(assignment.centres):
-        centre = centre.when(exp.EQ(this=column("cell"), expression=number(label)), number(at[axis]), copy=False)
-    step = exp.Sub(this=column(f"p{axis}"), expression=exp.Paren(this=centre.else_(number(0))))
-    return clipped(step, assignment.reaches[axis])
+        centre = centre.when(column("cell").eq(label), number(at[axis]), copy=False)
+    return clipped(column(f"p{axis}") - centre.else_(number(0)), assignment.reaches[axis])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from itertools import islice, product
@@ -14,7 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
-from blowfish_privacy.aggregates.aggregates import Names, involved, marginals, maximal
+from blowfish_privacy.aggregates.aggregates import involved, marginals, maximal
 from blowfish_privacy.domain import Attribute, Categorical, Date, Domain, Integer, Numeric
 from blowfish_privacy.domain.date import DATE_PATTERN
 from blowfish_privacy.domain.numbers import DATES_HINT, DECIMALS_HINT
@@ -23,6 +23,7 @@ from blowfish_privacy.engines.engine import (
     ColumnCheck,
     ColumnType,
     DataCheck,
+    Engine,
     Kind,
     Progress,
     accepts,
@@ -32,9 +33,8 @@ from blowfish_privacy.engines.engine import (
 from blowfish_privacy.engines.sources.sources import Answer, Choice, Opened, Source, shielded
 from blowfish_privacy.engines.sql.cells import MALFORMED, OUTSIDE, PROBLEMS, Layout, check_countable, data_problem, many
 from blowfish_privacy.engines.sql.counts import RecordScan, counts_query, marginals_query, plain_counts_query, spread
-from blowfish_privacy.engines.sql.expressions import column, nested, number, rows_counted
-from blowfish_privacy.engines.sql.positions import Verdicts
-from blowfish_privacy.engines.sql.rows import Field, check_query, joined, needs_parsing, read, source
+from blowfish_privacy.engines.sql.expressions import column, nested, rows_counted
+from blowfish_privacy.engines.sql.rows import Field, Verdicts, check_query, joined, needs_parsing, read, source
 from blowfish_privacy.engines.sql.sums import assignment_query, assignment_sums, lattice_query, lattice_sums
 from blowfish_privacy.errors import DataError
 from blowfish_privacy.support.arrays import Integers
@@ -45,8 +45,14 @@ from blowfish_privacy.support.arrays import Integers
 def check_types(domain: Domain, types: Sequence[ColumnType]) -> None:
     """Refuse columns that cannot hold what is declared."""
     for name, attribute, kind in zip(domain.names, domain.attributes, types, strict=True):
-        if not accepts(attribute, kind):
-            raise _wrong_type(domain.column(name), attribute, kind)
+        if accepts(attribute, kind):
+            continue
+        column, hint = domain.column(name), "columns are never converted implicitly; convert it yourself."
+        if kind.kind == "decimal" and isinstance(attribute, Numeric):
+            raise DataError(f"the column {column!r} has decimals of more than {MOST_PLACES} places.", hint=hint)
+        if kind.kind in ("date", "timestamp", "instant", "other"):
+            hint = f"{hint} If it holds dates, {DATES_HINT}"
+        raise DataError(f"the column {column!r} must hold {wanted(attribute)}, but is of another type.", hint=hint)
 
 
 _LONGEST_NAME, _MOST_NAMES = 100, 1_000
@@ -85,15 +91,6 @@ def find_column(name: str, names: Sequence[object], declared: Collection[str]) -
     )
 
 
-def _wrong_type(name: str, attribute: Attribute, column: ColumnType) -> DataError:
-    hint = "columns are never converted implicitly; convert it yourself."
-    if column.kind == "decimal" and isinstance(attribute, Numeric):
-        return DataError(f"the column {name!r} has decimals of more than {MOST_PLACES} places.", hint=hint)
-    if column.kind in ("date", "timestamp", "instant", "other"):
-        hint = f"{hint} If it holds dates, {DATES_HINT}"
-    return DataError(f"the column {name!r} must hold {wanted(attribute)}, but is of another type.", hint=hint)
-
-
 # Which values are not declared, and which declared ones do not occur: for the custodian's check and nothing else.
 
 MOST_SHOWN = 10
@@ -113,10 +110,13 @@ def with_values(check: ColumnCheck, attribute: Attribute, opened: Opened) -> Col
         shown = _most_frequent(field, opened)
         check = replace(check, undeclared=shown, hints=tuple(_hints(attribute, [value for value, _ in shown])))
     if check.outside and attribute.ordered:
-        smallest, largest = opened.ask(_extremes(field)).fetchall()[0]
+        ends = [exp.cast(end(this=column("own")), "TEXT") for end in (exp.Min, exp.Max)]
+        outside = exp.select(*ends).from_(_placed(field)).where(column("p").eq(-OUTSIDE))
+        smallest, largest = opened.ask(outside).fetchall()[0]
         check = replace(check, smallest=_end(smallest), largest=_end(largest))
     if isinstance(attribute, Categorical) and attribute.size <= _MOST_CATEGORIES:
-        seen = {int(row[0]) for row in opened.ask(_occurring(field)).fetchall()}
+        occurring = exp.select(column("p")).from_(_placed(field)).where(column("p") >= 0).group_by(column("p"))
+        seen = {int(row[0]) for row in opened.ask(occurring).fetchall()}
         absent = (attribute.show(position) for position in range(attribute.size) if position not in seen)
         check = replace(check, unused=tuple(islice(absent, MOST_SHOWN)))
     return check
@@ -138,8 +138,8 @@ def _most_frequent(field: Field, opened: Opened) -> tuple[tuple[str, int], ...]:
     problems = [MALFORMED] if field.attribute.ordered else [OUTSIDE, MALFORMED]
     query = (
         exp.select(column("value"), rows_counted().as_("n", quoted=True))
-        .from_(nested(_placed(field), "placed"))
-        .where(exp.or_(*(_is(problem) for problem in problems)))
+        .from_(_placed(field))
+        .where(exp.or_(*(column("p").eq(-problem) for problem in problems)))
         .group_by(column("value"))
         .order_by(exp.Ordered(this=column("n"), desc=True), exp.Ordered(this=column("value")))
         .limit(MOST_SHOWN)
@@ -147,21 +147,7 @@ def _most_frequent(field: Field, opened: Opened) -> tuple[tuple[str, int], ...]:
     return tuple((_short(row[0]), int(row[1])) for row in opened.ask(query).fetchall())
 
 
-def _extremes(field: Field) -> exp.Select:
-    ends = [exp.cast(end(this=column("own")), "TEXT") for end in (exp.Min, exp.Max)]
-    return exp.select(*ends).from_(nested(_placed(field), "placed")).where(_is(OUTSIDE))
-
-
-def _occurring(field: Field) -> exp.Select:
-    positions = exp.select(column("p")).from_(nested(_placed(field), "placed"))
-    return positions.where(exp.GTE(this=column("p"), expression=number(0))).group_by(column("p"))
-
-
-def _is(problem: int) -> exp.Condition:
-    return exp.EQ(this=column("p"), expression=number(-problem))
-
-
-def _placed(field: Field) -> exp.Select:
+def _placed(field: Field) -> exp.Subquery:
     """Select every row's value, as text and as it is compared, and its position or what is wrong with it."""
     own = column("v0") if field.type.kind == "unparsed" and needs_parsing(field.attribute) else field.column
     parts = [
@@ -169,7 +155,7 @@ def _placed(field: Field) -> exp.Select:
         own.as_("own", quoted=True),
         field.placement.position.as_("p", quoted=True),
     ]
-    return joined(exp.select(*parts).from_(nested(read([field], [], source()), "rows")), [field])
+    return nested(joined(exp.select(*parts).from_(nested(read([field], [], source()), "rows")), [field]), "placed")
 
 
 def _end(value: object) -> str:
@@ -191,7 +177,7 @@ def _short(value: object) -> str:
 Result = TypeVar("Result")
 
 
-class TableEngine:
+class TableEngine(Engine):
     """Exact aggregates of a source that answers SQL. Calls from several threads wait for one another."""
 
     def __init__(self, source: Source) -> None:
@@ -199,22 +185,15 @@ class TableEngine:
         self._lock = Lock()
         self.reads = 0
 
-    def counts(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> list[Integers]:
-        """Count the rows of every cell of several sets of attributes, checking every row in the same scan."""
-        return [*self.tables(domain, sets, progress=progress)]
-
     def tables(self, domain: Domain, sets: AttributeSets, *, progress: Progress | None = None) -> Iterator[Integers]:
-        """Count the same one table after the other: few are counted by the source, many are counted here."""
+        # Few tables are counted by the source, many are counted here.
         asked = check_countable(domain, sets)
         if many(domain, asked):
             return RecordScan(domain.project(involved(domain, asked)), asked, self, progress).tables()
-        return iter(self._grouped(domain, asked, progress))
-
-    def _grouped(self, domain: Domain, asked: Sequence[Names], progress: Progress | None) -> list[Integers]:
         layouts = [Layout(domain.project(names)) for names in maximal(asked)]
         if not layouts:
             rows = self.rows() if asked else 0
-            return [np.array(rows, dtype=np.int64) for _ in asked]
+            return iter([np.array(rows, dtype=np.int64) for _ in asked])
 
         def count() -> list[Integers]:
             if len(layouts) == 1:
@@ -222,7 +201,7 @@ class TableEngine:
             return self._counted_together(domain, layouts, progress)
 
         tables = dict(zip((layout.domain.names for layout in layouts), self.safely(count), strict=True))
-        return marginals(tables, asked)
+        return iter(marginals(tables, asked))
 
     def _counted(self, layout: Layout, progress: Progress | None) -> Integers:
         opened = self.open(layout.domain)
@@ -244,7 +223,6 @@ class TableEngine:
     def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
     ) -> Integers:
-        """Add up what the rows give the nodes of a lattice, checking every row in the same scan."""
         asked = domain.project(names)
 
         def add_up() -> Integers:
@@ -260,7 +238,6 @@ class TableEngine:
     def assignments(
         self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
     ) -> Integers:
-        """Add up the rows by their nearest centres, checking every row in the same scan."""
         asked = domain.project(names)
 
         def add_up() -> Integers:
@@ -298,13 +275,10 @@ class TableEngine:
         return [(name, each.kind) for name, each in zip(names, types, strict=True)]
 
     def prepare(self, domain: Domain, names: Iterable[str]) -> None:
-        """Check columns and types from the source's description alone."""
         asked = domain.project(names)
         self.safely(lambda: check_types(asked, self._source.types(_choose(asked))))
 
     def rows(self) -> int:
-        """Count the rows."""
-
         def count() -> int:
             self.reads += 1
             return self._source.rows()
@@ -312,23 +286,7 @@ class TableEngine:
         return self.safely(count)
 
     def check(self, domain: Domain) -> DataCheck:
-        """Report, for the custodian, how the data fit a domain."""
-
-        def inspect() -> DataCheck:
-            present: list[str] = []
-            similar: dict[str, tuple[str, ...]] = {}
-
-            def choose(names: Sequence[object]) -> list[int]:
-                absent = [name for name in domain.names if name not in names]
-                similar.update({name: tuple(near_columns(name, [*map(str, names)])) for name in absent})
-                present.extend(name for name in domain.names if names.count(name) == 1)
-                return [names.index(name) for name in present] or [0]
-
-            types = dict(zip(present, self._source.open(choose).types, strict=False))
-            fitting = [name for name in present if accepts(domain[name], types[name])]
-            return self._tallied(domain, present, fitting, similar)
-
-        return self.safely(inspect)
+        return self.safely(lambda: self._checked(domain))
 
     def close(self) -> None:
         """Close the connection, if it is ours, and remove what it spilled."""
@@ -359,9 +317,18 @@ class TableEngine:
 
         return replace(opened, ask=ask)
 
-    def _tallied(
-        self, domain: Domain, present: Sequence[str], fitting: Sequence[str], similar: Mapping[str, tuple[str, ...]]
-    ) -> DataCheck:
+    def _checked(self, domain: Domain) -> DataCheck:
+        present: list[str] = []
+        similar: dict[str, tuple[str, ...]] = {}
+
+        def choose(names: Sequence[object]) -> list[int]:
+            absent = [name for name in domain.names if name not in names]
+            similar.update({name: tuple(near_columns(name, [*map(str, names)])) for name in absent})
+            present.extend(name for name in domain.names if names.count(name) == 1)
+            return [names.index(name) for name in present] or [0]
+
+        types = dict(zip(present, self._source.open(choose).types, strict=False))
+        fitting = [name for name in present if accepts(domain[name], types[name])]
         self.reads += 1
         if fitting:
             opened = self._source.open(lambda names: [find_column(name, names, fitting) for name in fitting])
@@ -370,36 +337,27 @@ class TableEngine:
             rows, *tallies = (int(each) for each in opened.ask(query).fetchall()[0])
         else:
             rows, tallies = self._source.rows(), []
+        counted = dict(zip(fitting, zip(*(tallies[problem::3] for problem in range(3)), strict=True), strict=True))
         columns: list[ColumnCheck] = []
-        for name in domain.names:
-            if name not in fitting:
+        for name, attribute in zip(domain.names, domain.attributes, strict=True):
+            if name not in counted:
                 near = similar.get(name, ())
                 columns.append(ColumnCheck(name, present=name in present, type_fits=False, similar=near))
                 continue
-            missing, outside, malformed, *tallies = tallies
-            columns.append(
-                ColumnCheck(
-                    name,
-                    present=True,
-                    type_fits=malformed == 0,
-                    missing=missing,
-                    outside=outside,
-                    malformed=malformed,
-                    declared=tuple(
-                        kind
-                        for kind, covered in (
-                            ("missing", domain[name].missing_position is not None),
-                            ("outside", domain[name].outside == "clamp"),
-                        )
-                        if covered
-                    ),
-                )
+            missing, outside, malformed = counted[name]
+            covered = {"missing": attribute.missing_position is not None, "outside": attribute.outside == "clamp"}
+            declared = tuple(kind for kind, covers in covered.items() if covers)
+            check = ColumnCheck(
+                name,
+                present=True,
+                type_fits=malformed == 0,
+                missing=missing,
+                outside=outside,
+                malformed=malformed,
+                declared=declared,
             )
-        looked_at = [
-            with_values(each, domain[each.name], self._watching(each.name)) if each.name in fitting else each
-            for each in columns
-        ]
-        return DataCheck(rows, tuple(looked_at))
+            columns.append(with_values(check, attribute, self._watching(name)))
+        return DataCheck(rows, tuple(columns))
 
 
 def _choose(domain: Domain) -> Choice:
