@@ -146,16 +146,12 @@ def refuse_unplanned(outcomes: Sequence[object]) -> None:
     wrong = [each.error for each in outcomes if isinstance(each, Unplanned)]
     if wrong and (len(outcomes) == 1 or isinstance(wrong[0], DataError)):
         raise wrong[0]
+    if len(wrong) == 1:
+        raise wrong[0].hinting("the others can be released without it, if they are named: --only NAME.")
     if wrong:
-        raise wrong[0].hinting(_others(len(wrong) - 1, len(outcomes) - len(wrong)))
-
-
-def _others(wrong: int, right: int) -> str:
-    """Say what becomes of the other releases of a file, so many of which cannot be planned either."""
-    if not wrong:
-        return "the others can be released without it, if they are named: --only NAME."
-    said = f"{wrong:,} other{' cannot' if wrong == 1 else 's cannot'} be planned either: blowfish plan says why."
-    return f"{said} The rest can be released, if they are named: --only NAME." if right else said
+        many = "1 other" if len(wrong) == 2 else f"{len(wrong) - 1:,} others"
+        rest = " The rest can be released, if they are named: --only NAME." if len(wrong) < len(outcomes) else ""
+        raise wrong[0].hinting(f"{many} cannot be planned either: blowfish plan says why.{rest}")
 
 
 def try_release(

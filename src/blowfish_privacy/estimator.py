@@ -87,7 +87,10 @@ class KMeansEstimator(BaseEstimator):
                 f"X has {width} columns, but the domain has {len(domain.names)} attributes.",
                 hint=f"one column for each of {', '.join(domain.names)}, in this order.",
             )
-        engine = ArrayEngine(_columns(self, X, domain), rows)
+        # Columns are handed over when they are read, after the charge: until then no value decides over anything.
+        table = cache(lambda: _table(self, X))
+        columns = {name: partial(_column, domain, name, axis, table) for axis, name in enumerate(domain.names)}
+        engine = ArrayEngine(columns, rows)
         budget = self.epsilon if self.ledger is None else None
         session = Session(engine, policy, budget=budget, ledger=self.ledger)
         query = KMeans(domain.names, self.n_clusters)
@@ -127,12 +130,6 @@ def _table(estimator: KMeansEstimator, given: Any) -> Floats:
     with _without_values():
         checked: Any = validate_data(copy(estimator), given, reset=True, dtype=np.float64)
     return cast(Floats, checked)
-
-
-def _columns(estimator: KMeansEstimator, given: Any, domain: Domain) -> dict[str, Callable[[], npt.NDArray[Any]]]:
-    """Hand over the columns of X when they are read, after the charge: until then no value decides over anything."""
-    table = cache(lambda: _table(estimator, given))
-    return {name: partial(_column, domain, name, axis, table) for axis, name in enumerate(domain.names)}
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from blowfish_privacy.ledger import Ledger, OverBudgetError
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.release.plan import CautiousNumbers, Plan, PublicNumbers
 from blowfish_privacy.release.spec import PolicyFile, Unplanned
-from blowfish_privacy.results import Result
 from blowfish_privacy.results.files import EXTRA, ReleaseFiles
 from blowfish_privacy.statements.plan import (
     HEADER,
@@ -117,7 +116,13 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     written: list[dict[str, Any]] = []
     for made in batch.plans:
         result, files = batch.release(made), outputs[made.name]
-        _write(result, files)
+        try:
+            files.write(result)
+        except MemoryError:
+            raise DataError(
+                f"there is too little memory to write {result.name!r}, which is recorded.",
+                hint="free some memory and run the command again: it is written at no cost.",
+            ) from None
         paths = [str(path) for path in files.holding(result)]
         written.append(release_view(result, batch.earlier.get(made.key), paths, kept=files.kept and str(files.kept)))
     if as_json:
@@ -147,7 +152,13 @@ def _chosen(file: str, only: Collection[str]) -> PolicyFile:
 
 def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned], Quote | None, Ledger | None]:
     """Plan a file, and ask its ledger what that costs; without one, a new ledger's budget."""
-    ask = CautiousNumbers(loaded.policy, _engine(file, loaded), _tell)
+
+    def engine() -> Engine:
+        if loaded.data is None:
+            raise DataError("the file names no data.")
+        return open_engine(located(loaded.data, Path(file).parent))
+
+    ask = CautiousNumbers(loaded.policy, engine, _tell)
     location = ledger_location(loaded, Path(file).parent)
     if loaded.data is not None and location is not None and (not isinstance(location, Path) or location.exists()):
         try:
@@ -163,15 +174,6 @@ def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned],
     outcomes = plan_each(loaded, ask)
     losses = [each.certificate.loss for each in outcomes if isinstance(each, Plan)]
     return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget, loaded.policy), None
-
-
-def _engine(file: str, loaded: PolicyFile) -> Callable[[], Engine]:
-    def opened() -> Engine:
-        if loaded.data is None:
-            raise DataError("the file names no data.")
-        return open_engine(located(loaded.data, Path(file).parent))
-
-    return opened
 
 
 _tell = partial(echo, err=True)
@@ -200,14 +202,6 @@ def _confirm(batch: Batch, *, yes: bool) -> None:
         return
     echo(err=True)
     raise SpecError("nobody answered, so nothing was spent.", hint="add --yes to spend without being asked.")
-
-
-def _write(result: Result, outputs: ReleaseFiles) -> None:
-    try:
-        outputs.write(result)
-    except MemoryError:
-        hint = "free some memory and run the command again: it is written at no cost."
-        raise DataError(f"there is too little memory to write {result.name!r}, which is recorded.", hint=hint) from None
 
 
 def _say_unplanned(unplanned: Sequence[Unplanned]) -> int:
