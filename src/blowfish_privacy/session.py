@@ -251,6 +251,7 @@ class Session:
         Earlier releases of the ledger are in it. ``markdown`` and ``page`` of ``blowfish_privacy.statements.card_page``
         write it; files of the releases in the folder, where the page will be, are offered for download.
         """
+        # Releasing does without statements.
         from blowfish_privacy.statements.product import make_product_card
 
         where = None if folder is None else Path(folder)

@@ -162,7 +162,7 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
 
 def _example(cells: int, epsilon: Fraction, source: BitSource) -> list[dict[str, Any]]:
     """Release one chain once in each way, attack both releases, and return the first cells."""
-    from blowfish_lab.audit import averaging
+    from blowfish_lab.audit import averaging  # as in the attack
 
     counts = averaging.synthetic_counts(cells)
     sums = averaging.adjacent_sums(counts)
@@ -317,7 +317,7 @@ def tour(out: str) -> None:
 
 
 def _compare_with_truth(folder: Path) -> None:
-    from blowfish_privacy.results import load
+    from blowfish_privacy.results import load  # as in the tour
 
     records = [line.split(",") for line in (folder / "census.csv").read_text().splitlines()[1:]]
     names = ("ages", "wages", "mean wage", "tables")

@@ -41,6 +41,7 @@ def matrix(values: ArrayLike, rows: NDArray[np.int64], columns: NDArray[np.int64
     if is_small(shape):
         places = rows * shape[1] + columns
         return np.bincount(places, np.asarray(values), shape[0] * shape[1]).reshape(shape)
+    # Here and below, SciPy is imported where arrays end.
     from scipy.sparse import csr_array
 
     return csr_array((values, (rows, columns)), shape=shape)
