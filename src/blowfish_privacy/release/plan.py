@@ -332,8 +332,6 @@ if TYPE_CHECKING:
 
     Asks = TypeVar("Asks", bound=Query, covariant=True, default=Query)
 else:
-    from typing import TypeVar
-
     Asks = TypeVar("Asks", covariant=True)
 
 
