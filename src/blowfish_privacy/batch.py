@@ -19,9 +19,8 @@ from blowfish_privacy.queries.query import looked_at
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
 from blowfish_privacy.release.run import content_key, may_be_paid
-from blowfish_privacy.release.spec import PlannedRelease, PolicyFile, Unplanned, release_words
+from blowfish_privacy.release.spec import PlannedRelease, PolicyFile, Unplanned, ledger_location, release_words
 from blowfish_privacy.session import Session
-from blowfish_privacy.support.postgresql import NamedByFile, is_address
 
 _WHAT = "the releases cost"
 
@@ -114,13 +113,6 @@ def data_location(file: PolicyFile, folder: Path) -> Any:
     if file.data is None:
         raise SpecError("the file names no data.", hint="add data: table.csv.")
     return located(file.data, folder)
-
-
-def ledger_location(file: PolicyFile, folder: Path) -> str | Path | None:
-    """Find the ledger that a file names, if it names one: an address, or a path relative to ``folder``."""
-    if file.ledger is None:
-        return None
-    return NamedByFile(file.ledger) if is_address(file.ledger) else folder / file.ledger
 
 
 def plan_releases(file: PolicyFile, ask: PublicNumbers, ledger: Measure | None = None) -> list[Plan]:

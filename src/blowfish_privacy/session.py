@@ -44,10 +44,10 @@ from blowfish_privacy.queries import (
     Tables,
 )
 from blowfish_privacy.queries.query import checked_groups, looked_at, split
-from blowfish_privacy.release import spec
 from blowfish_privacy.release.checks import PolicyCheck, check_data
 from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
 from blowfish_privacy.release.run import MADE_BEFORE, ReleaseRunner, SessionKeys, may_be_paid
+from blowfish_privacy.release.spec import load_policy
 from blowfish_privacy.release.spending import Options, Spending
 from blowfish_privacy.release.verification import proof_of
 from blowfish_privacy.results.synthetic import Comparison, compare
@@ -309,8 +309,3 @@ def _read(text: str, folder: Path | None) -> Any:
         "there is too little memory to read the release, which is recorded in the ledger.",
         hint="free some memory and release it again: the same plan, or the same file, costs nothing more.",
     )
-
-
-def load_policy(text: str) -> Policy:
-    """Read back a policy that a ledger stored."""
-    return spec.loads(text).policy

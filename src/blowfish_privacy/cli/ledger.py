@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from blowfish_privacy.batch import ledger_location
 from blowfish_privacy.cli.policy import record
 from blowfish_privacy.cli.terminal import (
     as_json,
@@ -24,7 +23,7 @@ from blowfish_privacy.errors import LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger, SqliteLedger, create_ledger
 from blowfish_privacy.ledger.postgres import PostgresLedger
 from blowfish_privacy.privacy.measure import EPSILON, Budget
-from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.release.spec import PolicyFile, ledger_location
 from blowfish_privacy.results.pictures.errors import draw_balances
 from blowfish_privacy.results.pictures.figure import LEDGER, drawn_from, ending_of, picture
 from blowfish_privacy.statements.ledger import (

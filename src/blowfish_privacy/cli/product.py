@@ -28,7 +28,7 @@ from blowfish_privacy.errors import BlowfishError, LedgerError, SpecError
 from blowfish_privacy.ledger import Entry, Ledger, Report
 from blowfish_privacy.queries.query import asked_to_file, split
 from blowfish_privacy.release import document, reading, verification
-from blowfish_privacy.release.spec import PolicyFile
+from blowfish_privacy.release.spec import PolicyFile, ledger_location
 from blowfish_privacy.release.verification import Product, Released, VerifiedRelease, examine_product, read_product
 from blowfish_privacy.results import Result, from_text, load
 from blowfish_privacy.results.files import (
@@ -79,9 +79,6 @@ def open_named(argument: str) -> NamedLedger:
     if is_address(argument) or Path(argument).suffix.lower() not in (".yaml", ".yml"):
         ledger = open_by_name(argument)
         return NamedLedger(ledger, ledger.name.removesuffix(".ledger"))
-    # It brings the engines and the mechanisms, which checking documents does without.
-    from blowfish_privacy.batch import ledger_location
-
     loaded = load_in_part(argument)
     location = ledger_location(loaded, Path(argument).parent)
     if location is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from blowfish_privacy.batch import Batch, ledger_location, open_session, plan_each, refuse_unplanned
+from blowfish_privacy.batch import Batch, open_session, plan_each, refuse_unplanned
 from blowfish_privacy.cli.ledger import mention_missing_ledger
 from blowfish_privacy.cli.terminal import (
     as_json,
@@ -28,7 +28,7 @@ from blowfish_privacy.errors import DataError, LedgerError, SpecError
 from blowfish_privacy.ledger import Ledger, OverBudgetError
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.release.plan import CautiousNumbers, Plan, PublicNumbers
-from blowfish_privacy.release.spec import PolicyFile, Unplanned
+from blowfish_privacy.release.spec import PolicyFile, Unplanned, ledger_location
 from blowfish_privacy.results.files import EXTRA, ReleaseFiles
 from blowfish_privacy.statements.plan import (
     HEADER,

@@ -266,8 +266,8 @@ def open_by_name(where: str) -> Ledger:
     if not is_address(where) and not Path(where).exists():
         raise LedgerError(f"there is no ledger {where}.", hint="give the path that 'ledger:' names in the policy file.")
     from blowfish_privacy.ledger import open_ledger
+    from blowfish_privacy.release.spec import load_policy
     from blowfish_privacy.release.verification import proof_of
-    from blowfish_privacy.session import load_policy
 
     with warnings_in_words():
         ledger = open_ledger(where, load_policy=load_policy)

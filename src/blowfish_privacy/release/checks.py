@@ -176,7 +176,7 @@ def check_order(engine: Engine, policy: Policy, policy_text: str, ledger: Ledger
     base = ledger.base if getattr(engine, "positional", False) else None
     if base is None or not base.text or base.text == policy_text:
         return
-    first = spec.loads(base.text).policy
+    first = spec.load_policy(base.text)
     if first.domain != policy.domain and first.canonical()["domain"] == policy.canonical()["domain"]:
         raise PolicyError(
             "the ledger's policy declares attributes or categories in a different order, and these data have no "

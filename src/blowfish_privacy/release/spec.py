@@ -41,6 +41,7 @@ from blowfish_privacy.support.file_forms import (
     wrong,
 )
 from blowfish_privacy.support.limits import ATTRIBUTES, FILE_CHARACTERS, RECORDS, RELEASES
+from blowfish_privacy.support.postgresql import NamedByFile, is_address
 from blowfish_privacy.support.text import read_text
 
 # Pydantic is loaded with the first file: declaring a policy needs none.
@@ -479,6 +480,18 @@ def load_in_part(path: str | FilePath) -> PolicyFile:
 def loads(text: str, folder: FilePath | None = None) -> PolicyFile:
     """Read the text of a policy file; only one that stands in a folder may refer to other files there."""
     return _without_wrong_releases(_read(text, folder))
+
+
+def load_policy(text: str) -> Policy:
+    """Read back a policy that a ledger stored."""
+    return loads(text).policy
+
+
+def ledger_location(file: PolicyFile, folder: FilePath) -> str | FilePath | None:
+    """Find the ledger that a file names, if it names one: an address, or a path relative to ``folder``."""
+    if file.ledger is None:
+        return None
+    return NamedByFile(file.ledger) if is_address(file.ledger) else folder / file.ledger
 
 
 def _without_wrong_releases(file: PolicyFile) -> PolicyFile:
