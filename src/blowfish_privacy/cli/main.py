@@ -58,6 +58,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in GROUPS.items()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Suggest the nearest command for a misspelt one."""
         if args and args[0] not in GROUPS and not args[0].startswith("-"):
             ctx.fail(f"There is no command {args[0]!r}. Hint: {nearest(args[0], GROUPS)}")
         return super().resolve_command(ctx, args)
