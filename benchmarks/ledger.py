@@ -49,9 +49,8 @@ def filled(folder: Path, entries: int) -> SqliteLedger:
     with closing(sqlite3.connect(ledger.path)) as connection, connection:
         connection.execute(
             "WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?) "
-            "INSERT INTO entries SELECT n, 'copy ' || n, made, policy, epsilon, charged, rule, description, mechanism, "
-            "detail, chain || n, "
-            "version, measure, '[]' FROM numbers CROSS JOIN entries",
+            "INSERT INTO entries SELECT n, 'copy ' || n, made, policy, epsilon, charged, rule, description, content, "
+            "mechanism, detail, chain || n, measure, '[]' FROM numbers CROSS JOIN entries",
             (entries,),
         )
         connection.execute("UPDATE account SET entries = ?", (entries,))

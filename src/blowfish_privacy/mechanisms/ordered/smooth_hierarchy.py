@@ -329,10 +329,15 @@ class LevelFamily(OrderedFamily):
     def exact(self) -> bool:
         return super().exact and all(segment.exact for segment in self.segments)
 
+    @cached_property
+    def _counts_below(self) -> bool:
+        """Whether all that is measured are cumulative counts."""
+        measured = (segment.levels[0] for segment in self.segments if segment.levels)
+        return all(isinstance(level, CumulativeLevel) for level in measured)
+
     def nearest(self, linear: Floats) -> Floats:
-        measured = [segment.levels[0] for segment in self.segments if segment.levels]
         # The nearest in absolute values is the most likely truth for Laplace noise on the cumulative counts themselves.
-        likely = self.noise is LAPLACE_ROWS and all(isinstance(level, CumulativeLevel) for level in measured)
+        likely = self.noise is LAPLACE_ROWS and self._counts_below
         return nearest_in_absolute(linear) if likely else super().nearest(linear)
 
     @property
