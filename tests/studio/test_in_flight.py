@@ -163,6 +163,22 @@ def test_what_is_half_typed_stays_when_plans_arrive(meanwhile, page):
     expect(own).to_have_value("0.07")
 
 
+def test_what_is_pressed_in_a_list_is_chosen_though_the_list_grew_meanwhile(meanwhile, page, new_page):
+    begin, passes = meanwhile
+    text = SMALL.replace("per_attribute: {age: {threshold: 5}, sex: full}", "full")
+    running, budget = begin("secrets", text), new_page()
+    visit(budget, running.address, "budget")
+    page.bring_to_front()
+    loss = page.get_by_label("Compare values after a loss of")
+    loss.click()
+    own = page.get_by_role("option", name="an epsilon of my own")
+    expect(own).to_be_visible()
+    longer = text.replace("releases:\n", "releases:\n  - {name: more, histogram: sex, epsilon: 0.25}\n")
+    passes(own.click, longer, budget.get_by_text("Together they take 0.75 of the budget of 1"))
+    expect(loss).to_have_value("an epsilon of my own")
+    expect(page.get_by_label("Epsilon", exact=True)).to_be_visible()
+
+
 def test_a_press_that_leaves_a_field_counts_though_the_field_changes_the_file(studio, page):
     running = studio(SMALL)
     (running.folder / "people.csv").write_text(people())

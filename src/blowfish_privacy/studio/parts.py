@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from nicegui import run, ui
 from nicegui.elements.mixins.text_element import TextElement
@@ -103,6 +103,21 @@ def on_chosen(field: Any, now: Callable[[], Any], take: Callable[[Any], bool]) -
             field.value = now()
 
     field.on_value_change(chosen)
+
+
+class ChoiceList(ui.select):
+    """A list to choose from that may change under somebody's hand: the text that was pressed counts, not its place."""
+
+    def _event_args_to_value(self, e: Any) -> Any:
+        if not isinstance(e.args, dict):
+            return super()._event_args_to_value(e)
+        text = cast("dict[str, Any]", e.args)["label"]
+        return self._values[self._labels.index(text)] if text in self._labels else self.value
+
+    def _handle_value_change(self, value: Any) -> None:
+        super()._handle_value_change(value)
+        # The page may have drawn the list anew meanwhile, with what was chosen before.
+        self.update()
 
 
 async def worked_out(button: ui.button, work: Callable[[], Made]) -> Made | None:

@@ -29,6 +29,7 @@ from blowfish_privacy.studio.charts.look import plain
 from blowfish_privacy.studio.charts.plans import graph_chart, graph_height, steps_chart
 from blowfish_privacy.studio.entries import declared, position_of
 from blowfish_privacy.studio.parts import (
+    ChoiceList,
     chart,
     follow,
     heading,
@@ -686,7 +687,7 @@ def _choose_loss(loss: ChosenLoss, lost: Signal) -> None:
     workshop = loss.workshop
 
     with ui.row().classes("items-end gap-4 w-full"):
-        which = ui.select(loss.options(), value=loss.chosen, label="Compare values after a loss of")
+        which = ChoiceList(loss.options(), value=loss.chosen, label="Compare values after a loss of")
         which.classes("w-80 max-w-full").props("outlined dense")
         own = ui.input("Epsilon", value=show(loss.own), validation=loss.wrong).classes("w-28")
         own.props("outlined dense").bind_visibility_from(which, "value", value=OWN)
