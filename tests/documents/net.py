@@ -96,7 +96,7 @@ def stored() -> dict[str, dict[str, str]]:
 
 def changed(part: str, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Say which views of a part are others than before, by their digests or texts, which are new, and which gone."""
-    if not before:
+    if now and not before:
         return [f"{part}: {len(now):,} views (new)"]
     return [
         *(f"{part}: {name}" for name, value in now.items() if name in before and before[name] != value),
