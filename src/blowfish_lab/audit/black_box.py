@@ -182,7 +182,7 @@ def _blocks(mechanism: AdaptiveGrid, tables: tuple[Remembered, ...]) -> Follow:
 TRAINING = 0.4
 """How many outputs are drawn for choosing the event, relative to those for counting it."""
 _PILOT, _SECONDS, _LEAST = 20, 5.0, 3_000
-"""A slow mechanism gets fewer outputs: as many as it draws from one table in about so many seconds."""
+"""Seconds for one table: a slow mechanism gets only as many outputs as it draws in about this time."""
 
 Rows = list[npt.NDArray[Any]]
 Score = Callable[[Rows], Floats]

@@ -80,7 +80,7 @@ def attributes(data: str) -> Named:
 
 
 def blocks(width: int) -> Named:
-    """Secrets inside the square blocks of the map that are so many cells wide."""
+    """Secrets inside square blocks of the map, given the width of a block in cells."""
     secrets = Partition(widths={"longitude": width, "latitude": width})
     return Named("twitter", secrets, lambda data_set: 4.0 * (width - 1), exact=width == 1)
 

@@ -541,7 +541,7 @@ class ColumnType:
 
     @classmethod
     def signed(cls, bits: int) -> ColumnType:
-        """Whole numbers of so many bits, one of them for the sign."""
+        """Signed whole numbers, given their number of bits, that of the sign included."""
         return cls.integer(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
     @classmethod

@@ -66,7 +66,7 @@ _SEED = 20
 """Everybody draws the same proxy from the same release."""
 _PROXY_DRAWS = 4
 _LONG = 50_000
-"""From so many values on, one simulated release says enough of how uneven releases are."""
+"""With this many values or more, one simulated release shows well enough how uneven releases are."""
 
 
 def spread_evenly(cuts: Floats, known: Integers) -> Floats:

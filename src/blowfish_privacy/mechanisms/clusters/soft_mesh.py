@@ -362,7 +362,7 @@ class MeshLevel:
     scale: Fraction
 
     def lost(self, moved: Fraction) -> Fraction:
-        """Return the privacy loss when the sums change by so many records."""
+        """Return the privacy loss when the sums change by a number of records."""
         return LAPLACE_ROWS.lost(moved * self.lattice.unit, self.scale)
 
     def to_document(self) -> dict[str, Any]:

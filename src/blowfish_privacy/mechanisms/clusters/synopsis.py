@@ -441,7 +441,7 @@ def row_of_sums(aggregates: Aggregates, lattice: Lattice) -> Integers:
 
 
 def centred_lattice(form: HistogramForm, cells: Sequence[int], resolutions: Sequence[int]) -> Lattice:
-    """Lay nodes in the middles of so many cells along every axis."""
+    """Lay nodes in the middles of the cells, given their number along every axis."""
     axes = zip(form.domain.shape, cells, resolutions, strict=True)
     return Lattice(tuple(Axis((Run.centred(0, size, 1, many),), resolution) for size, many, resolution in axes))
 
