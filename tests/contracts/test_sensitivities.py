@@ -357,3 +357,12 @@ def test_sums_beyond_64_bits_are_exact():
     domain = bp.Domain(v=bp.Integer(2**40, 2**40 + 1), w=bp.Integer(2**30, 2**30 + 1))
     form = bp.Sum("v").weighted("w").on(domain)
     assert form.answer(np.array([[2**20, 0], [0, 1]])).tolist() == [2**90 + (2**40 + 1) * (2**30 + 1)]
+
+
+def test_a_witness_that_is_changed_is_not_handed_out_again():
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 3)), secrets=bp.FullDomain())
+    (before,), _ = bp.sensitivity(bp.Sum("v"), policy).witness
+    was = dict(before)
+    before.clear()
+    (again,), _ = bp.sensitivity(bp.Sum("v"), policy).witness
+    assert again == was

@@ -12,6 +12,7 @@ Known facts make several records move together (:mod:`blowfish_privacy.known_fac
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -107,7 +108,9 @@ def sensitivity_of(form: LinearForm, policy: Policy, norm: Norm = Norm.L1) -> Se
 
     Under ``Norm.L2`` it is ``max over edges (x, y) of ||W_x - W_y||_2^2``: what Gaussian noise has to hide.
     """
-    return once(_sensitivity_of, policy, form, norm)
+    found: Sensitivity = once(_sensitivity_of, policy, form, norm)
+    # Its records are dicts, which whoever asked may change.
+    return replace(found, witness=deepcopy(found.witness))
 
 
 def _sensitivity_of(policy: Policy, form: LinearForm, norm: Norm) -> Sensitivity:
