@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -47,6 +49,8 @@ class Traffic:
         """Addresses and bodies, without the files of the framework."""
         self.frames: list[tuple[str, str]] = []
         """What went over sockets: "sent" or "received", and the text."""
+        self.times: list[float] = []
+        """When each of these did."""
         self.elsewhere: list[str] = []
         self.errors: list[str] = []
         self.expected: list[str] = []
@@ -87,6 +91,7 @@ class Traffic:
 
     def _frame(self, way: str, frame: Any) -> None:
         self.frames.append((way, frame if isinstance(frame, str) else bytes(frame).decode("utf-8", "replace")))
+        self.times.append(monotonic())
 
     def _record(self, response: Response) -> None:
         if "/_nicegui/" in response.url or response.url.startswith(("data:", "blob:")):
@@ -96,6 +101,28 @@ class Traffic:
         except Error:  # a redirection has no body
             body = ""
         self.responses.append((response.url, body))
+
+
+_STATE = """() => ({
+  address: location.pathname.split("/").slice(2).join("/"), visible: document.visibilityState,
+  connected: window.socket?.connected, shaken: window.did_handshake,
+  focus: document.activeElement?.outerHTML.slice(0, 200),
+  header: document.querySelector("header")?.innerText, editor: document.querySelector(".cm-content")?.innerText,
+  given: document.querySelector(".studio-editor")?.dataset.given,
+})"""
+
+
+def evidence(context: BrowserContext, traffic: Traffic, folder: Path) -> Iterator[str]:
+    """Say what the pages of a test that failed show, and what went over their sockets last."""
+    for number, page in enumerate(context.pages):
+        try:
+            page.screenshot(path=folder / f"page-{number}.png", timeout=5_000)
+            yield f"page {number}, drawn in {folder}: {page.evaluate(_STATE)}"
+        except Error as error:
+            yield f"page {number} says nothing: {error}"
+    now = monotonic()
+    for (way, frame), when in [*zip(traffic.frames, traffic.times, strict=True)][-60:]:
+        yield f"{when - now:8.2f} s {way:8} {frame[:300]}"
 
 
 class Wire:

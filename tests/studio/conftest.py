@@ -29,12 +29,22 @@ READY = all(find_spec(name) for name in ("playwright", "axe_playwright_python", 
 collect_ignore_glob = [] if READY else ["test_*.py"]
 
 WIDE = {"width": 1400, "height": 900}
+ERROR = "The studio met an error"
+FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.studio)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if call.when == "call" and report.failed:
+        item.stash[FAILED] = True
+    return report
 
 
 @pytest.fixture
@@ -51,6 +61,7 @@ def studio(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     yield start
     for each in started:
         each.stop()
+        assert ERROR not in each.output or each.may_err, each.output
 
 
 @pytest.fixture(scope="session")
@@ -73,12 +84,19 @@ def traffic() -> Traffic:
 
 
 @pytest.fixture
-def new_page(browser: Browser, traffic: Traffic, studio: Any) -> Iterator[Callable[..., Page]]:
+def new_page(
+    browser: Browser, traffic: Traffic, studio: Any, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[..., Page]]:
     """Open further pages: tabs of one browser, watched like the first one. They close before their studio ends."""
+    from studio.browsing import evidence
+
     context = browser.new_context(viewport=WIDE, accept_downloads=True, reduced_motion="reduce")
     context.set_default_timeout(20_000)
     traffic.watch(context)
     yield context.new_page
+    if request.node.stash.get(FAILED, False):
+        # A failure that comes once in a hundred runs must say enough the first time.
+        print(*evidence(context, traffic, tmp_path), sep="\n")
     context.close()
     traffic.check()
 

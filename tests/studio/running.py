@@ -43,6 +43,8 @@ class Running:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self._lines: list[str] = []
+        self.may_err = False
+        """Whether a test brings about an error that the studio reports."""
         self._announced = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
         if not self._announced.wait(_PATIENCE) or not self._address():

@@ -190,3 +190,16 @@ def test_a_press_that_leaves_a_field_counts_though_the_field_changes_the_file(st
     expect(page.get_by_text("Together they take 0.5 of the budget of 2")).to_be_visible()
     page.mouse.up()
     expect(page.get_by_text("has a budget of 2, which is fixed.")).to_be_visible()
+
+
+def test_a_press_counts_though_the_page_moves_what_is_pressed(studio, page):
+    running = studio(SMALL)
+    visit(page, running.address, "facts")
+    page.get_by_role("radio", name="One count").click()
+    expect(page.get_by_label("age, as in")).to_be_visible()
+    add = button(page, "Add this fact")
+    add.hover()
+    page.mouse.down()
+    page.evaluate("document.querySelector('main .studio-card, .studio-card').style.paddingTop = '300px'")
+    page.mouse.up()
+    expect(page.get_by_role("alert")).to_contain_text("no condition")

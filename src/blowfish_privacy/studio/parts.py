@@ -329,6 +329,25 @@ document.addEventListener("keydown", (event) => {
 
 """Fields and the editor have an undo of their own. The browser's own is kept from doing it a second time."""
 
+_PRESSES = """<script>
+(() => {
+  const pressable = "a, button, [role=button], [role=checkbox], [role=radio], [role=switch]";
+  let pressed = null, x = 0, y = 0;
+  document.addEventListener("pointerdown", (event) => {
+    pressed = event.button === 0 ? event.target.closest(pressable) : null;
+    x = event.clientX;
+    y = event.clientY;
+  }, true);
+  document.addEventListener("pointerup", (event) => {
+    const moved = pressed && pressed.isConnected && !pressed.contains(event.target);
+    if (moved && Math.hypot(event.clientX - x, event.clientY - y) < 4) pressed.click();
+    pressed = null;
+  }, true);
+})();
+</script>"""
+
+"""What is pressed counts, though the page moves it from under the pointer before that is let go."""
+
 
 def header_buttons(workshop: Workshop) -> None:
     """Offer to take back, do again and save; the usual keys do the same outside of the editor."""
@@ -344,7 +363,7 @@ def header_buttons(workshop: Workshop) -> None:
 
     # The buttons stay what they are, so that neither a click nor the focus is lost when something changes.
     follow(undo, refresh, workshop.changed)
-    ui.add_body_html(_KEYS)
+    ui.add_body_html(_KEYS + _PRESSES)
     for wish, act in (("undo", workshop.undo), ("redo", workshop.redo), ("save", lambda: save(workshop))):
         ui.on(f"studio-{wish}", act)
 

@@ -59,10 +59,19 @@ class Signal:
         return leave
 
     def fire(self) -> None:
-        """Call every listener; one that leaves while others are called is not called any more."""
+        """Call every listener; one that leaves while others are called is not called any more.
+
+        One that fails keeps nothing from the others, which may be other tabs; its error is raised at the end.
+        """
+        errors: list[Exception] = []
         for listener in [*self._listeners]:
             if listener in self._listeners:
-                listener()
+                try:
+                    listener()
+                except Exception as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
 
 
 class Workshop:

@@ -174,6 +174,19 @@ def test_a_listener_that_leaves_is_not_called_any_more():
     assert heard == ["first", "second", "second"]
 
 
+def test_a_listener_that_fails_keeps_nothing_from_the_others():
+    signal, heard = Signal(), []
+
+    def fails() -> None:
+        raise LookupError("a tab that is gone")
+
+    signal.subscribe(fails)
+    signal.subscribe(lambda: heard.append("after it"))
+    with pytest.raises(LookupError, match="gone"):
+        signal.fire()
+    assert heard == ["after it"]
+
+
 # What a studio begins with, and what it keeps when it ends.
 
 
