@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -52,24 +53,30 @@ def _version(package: str) -> str:
 
 
 _HEADER = """\
-| claim | | ratio | from - to | peer | version | the peer guarantees | command |
-|---|---|---:|---:|---|---|---|---|"""
+| claim | | ratio | from - to | peer |
+|---|---|---:|---:|---|"""
+_PEERS = """\
+| | peer | version | what it guarantees |
+|---:|---|---|---|"""
+_NUMBER_OF_PEER = re.compile(r" \[[0-9]+\]$")
 
 
 def markdown(found: Mapping[str, Sequence[Row]]) -> str:
-    """Write one table of the rows of every command."""
+    """Write a table for every command, and one of all peers, which the others number."""
     lines = [
         f"Ours guarantees {OURS}.",
         f"*{AHEAD}*: how many times faster or more accurate ours is. *{PRICE}*: how many times the cost of a peer that",
-        "gives less. Medians of several rounds, with the smallest and the largest.",
-        "",
-        _HEADER,
+        "gives less. Medians of several rounds, with the smallest and the largest. Peers are listed below.",
     ]
+    peers: dict[tuple[str, str, str], int] = {}
     for command, rows in found.items():
+        lines += ["", f"`{command}`", "", _HEADER]
         for row in rows:
+            number = peers.setdefault((row.peer, row.version, row.guarantee), len(peers) + 1)
             spread = f"{_number(row.low)} - {_number(row.high)}" if row.low < row.high else ""
             measured = (row.claim, row.direction, _number(row.ratio), spread)
-            lines.append("| " + " | ".join([*measured, row.peer, row.version, row.guarantee, f"`{command}`"]) + " |")
+            lines.append("| " + " | ".join([*measured, f"{row.peer} [{number}]"]) + " |")
+    lines += ["", _PEERS, *(f"| {number} | {' | '.join(peer)} |" for peer, number in peers.items())]
     return "\n".join([*lines, ""])
 
 
@@ -78,8 +85,8 @@ def stated(page: str) -> dict[tuple[str, str, str], float]:
     found: dict[tuple[str, str, str], float] = {}
     for table in page.split(_HEADER)[1:]:
         for line in table.strip().split("\n\n")[0].splitlines():
-            claim, direction, ratio, _, peer, *_ = (cell.strip() for cell in line.split("|")[1:-1])
-            found.setdefault((claim, direction, peer), float(ratio.replace(",", "")))
+            claim, direction, ratio, _, peer = (cell.strip() for cell in line.split("|")[1:-1])
+            found.setdefault((claim, direction, _NUMBER_OF_PEER.sub("", peer)), float(ratio.replace(",", "")))
     return found
 
 
