@@ -179,10 +179,10 @@ docs: $(VENV)/.test
 
 # Noise repeats itself here, so that a picture changes only where its code does.
 pictures: $(VENV)/.test
-	cd tests && ../$(BIN)/python -m docs.draw
+	PYTHONPATH=tests $(BIN)/python -m docs.draw
 
 map: $(VENV)/.base
-	$(BIN)/python -m blowfish_lab.rooms . docs/pictures/rooms.svg
+	PYTHONPATH=tests $(BIN)/python -m docs.rooms . docs/pictures/rooms.svg
 
 schema: $(VENV)/.base
 	$(BIN)/python -m blowfish_privacy.release.spec > docs/policy-file.schema.json

@@ -12,7 +12,6 @@ import click
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_lab.rooms import draw
 from blowfish_privacy.batch import plan_releases
 from blowfish_privacy.cli.demo import make_census
 from blowfish_privacy.cli.main import GROUPS, cli
@@ -23,6 +22,7 @@ from blowfish_privacy.release.plan import PublicNumbers
 from blowfish_privacy.results.pictures.secret_graph import CHOICES, draw_all, draw_secret_graph
 from blowfish_privacy.support import yaml_text
 from docs.pages import LANGUAGES, PAGES, PICTURE, ROOT, blocks, blocks_of, matches, prepare, run_page
+from docs.rooms import draw
 from registries import forgotten
 
 

@@ -1,6 +1,6 @@
 """A picture of the library's rooms and what they import, read from the sources.
 
-``python -m blowfish_lab.rooms PROJECT PICTURE`` draws it (``make map``). Support and errors, which every room uses, are
+``python -m docs.rooms PROJECT PICTURE`` draws it (``make map``). Support and errors, which every room uses, are
 left out, and so is a line where a chain of others says the same.
 """
 
