@@ -161,7 +161,7 @@ audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_lab.audit.black_box --out audit-report
 	$(BIN)/python -m blowfish_lab.audit.known_facts --instances $(INSTANCES)
 	$(BIN)/python -m blowfish_lab.audit.odds --instances $(INSTANCES)
-	$(BIN)/python -m blowfish_lab.audit.files --instances $(FILES) examples/census.yaml
+	PYTHONPATH=tests $(BIN)/python -m spoilt_files --instances $(FILES) examples/census.yaml
 	BLOWFISH_EFFORT=$(EFFORT) $(BIN)/python -m pytest $(SHARED) tests/contracts tests/unit/testing
 	BLOWFISH_EFFORT=50 $(BIN)/python -m pytest tests/unit/ledger/test_crashes.py
 

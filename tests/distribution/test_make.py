@@ -23,7 +23,7 @@ SMALL = {
     "blowfish_lab.audit.black_box": "--mechanism laplace --cases 1 --mutants 1 --samples 10 --workers 1 --out {out}",
     "blowfish_lab.audit.known_facts": "--instances 20 --workers 1",
     "blowfish_lab.audit.odds": "--help",
-    "blowfish_lab.audit.files": "--help",
+    "spoilt_files": "--help",
     "benchmarks/run.py": "--quick --check --only ledger --out {out}",
     "benchmarks/scale.py": "--help",
     "benchmarks/synthetic.py": "--help",

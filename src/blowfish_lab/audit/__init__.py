@@ -1,1 +1,1 @@
-"""The audit: mechanisms, known facts, odds and policy files, tried as an attacker or a careless user would."""
+"""The audit: mechanisms, known facts and odds, tried as an attacker would."""

@@ -11,13 +11,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from blowfish_lab.audit.files import CORPUS, mutated_file
 from blowfish_privacy.errors import BlowfishError, SpecError
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
 from blowfish_privacy.support import yaml_text
 from effort import examples
+from spoilt_files import CORPUS, mutated_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")
 

@@ -1,4 +1,4 @@
-"""Spoilt policy files: a sample of what ``python -m blowfish_lab.audit.files`` does to many thousands."""
+"""Spoilt policy files: a sample of what ``python -m spoilt_files`` does to many thousands."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from blowfish_lab.audit import files
-from blowfish_lab.audit.files import CORPUS, mutated_file
+import spoilt_files as files
 from blowfish_privacy.cli.main import run
 from blowfish_privacy.domain import Attribute
 from blowfish_privacy.errors import QueryError, SpecError
@@ -25,6 +24,7 @@ from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.support import yaml_text
 from effort import examples
+from spoilt_files import CORPUS, mutated_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::blowfish_privacy.errors.BlowfishWarning")
 

@@ -1,6 +1,6 @@
 """Thousands of damaged policy files: each must be planned or refused in our words, quickly and in little memory.
 
-``python -m blowfish_lab.audit.files --instances 20000`` makes files (:func:`mutated_file`), reads each in a
+``python -m spoilt_files --instances 20000`` makes files (:func:`mutated_file`), reads each in a
 separate process with bounded time and memory, checks it, explains it, plans its releases, and fails when one ends in
 anything but success or an error of ours. ``--only NUMBER`` shows one file, and what becomes of it.
 """
@@ -292,7 +292,7 @@ class Slot:
 
 def mutated_file(seed: int, number: int, corpus: Sequence[dict[str, Any]] = CORPUS) -> bytes:
     """Make one file, always the same for the same seed and number."""
-    source = random.Random(f"{seed}:{number}")  # noqa: S311
+    source = random.Random(f"{seed}:{number}")
     body = deepcopy(source.choice(corpus))
     for _ in range(source.choice([0, 1, 1, 1, 1, 2, 2, 4])):
         slots = [*_slots(body)]
