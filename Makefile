@@ -170,7 +170,7 @@ reproduce: $(VENV)/.test
 	$(BIN)/python -m pytest -v tests/contracts/test_neighbours.py
 
 docs: $(VENV)/.test
-	$(BIN)/python -m blowfish_privacy.results.pictures.secret_graph docs/pictures
+	PYTHONPATH=tests $(BIN)/python -m docs.secret_graphs docs/pictures
 	$(BIN)/python -m blowfish_privacy.results.pictures.errors docs/pictures
 	$(BIN)/python examples/guide_pictures.py docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

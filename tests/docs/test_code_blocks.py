@@ -19,10 +19,10 @@ from blowfish_privacy.engines import open_engine
 from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import PublicNumbers
-from blowfish_privacy.results.pictures.secret_graph import CHOICES, draw_all, draw_secret_graph
 from blowfish_privacy.support import yaml_text
 from docs.pages import LANGUAGES, PAGES, PICTURE, ROOT, blocks, blocks_of, matches, prepare, run_page
 from docs.rooms import draw
+from docs.secret_graphs import CHOICES, draw_all, draw_secret_graph
 from registries import forgotten
 
 
@@ -209,9 +209,7 @@ def test_every_public_name_and_command_is_in_the_reference():
 
 def test_every_kind_of_secrets_is_drawn_and_the_pictures_are_reproducible():
     for name, svg in draw_all().items():
-        assert svg.encode() == (ROOT / "docs/pictures" / name).read_bytes(), (
-            f"{name} is out of date: python -m blowfish_privacy.results.pictures.secret_graph docs/pictures"
-        )
+        assert svg.encode() == (ROOT / "docs/pictures" / name).read_bytes(), f"{name} is out of date: make docs"
         assert f"pictures/{name}" in (ROOT / "docs/choose-a-policy.md").read_text()
     kinds = {type(secrets) for secrets in CHOICES.values()}
     # There is nothing to draw where no pair of values is secret.

@@ -1,6 +1,6 @@
 """A picture of a secret graph on a small map: which values are secret from one person's value, and how strongly.
 
-``python -m blowfish_privacy.results.pictures.secret_graph FOLDER`` draws those of the documentation. SVG is
+``python -m docs.secret_graphs FOLDER`` draws those of the documentation. SVG is
 written by hand, so equal policies give equal bytes on every machine.
 """
 
