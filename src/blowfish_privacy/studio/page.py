@@ -210,10 +210,14 @@ def _build(workshop: Workshop) -> None:
         _name(workshop)
         header_buttons(workshop)
         panel = ui.button("The file", icon="description").props("outline dense no-caps")
-    with ui.left_drawer(bordered=True).classes("p-3 bg-white").props("width=208 breakpoint=1023") as rooms:
+    with ui.left_drawer(value=True, bordered=True).classes("p-3 bg-white").props("width=208 breakpoint=1023") as rooms:
         navigation = _navigation()
-    with ui.right_drawer(bordered=True, fixed=True).classes("p-0 bg-white").props("width=440 breakpoint=1250") as side:
+    with ui.right_drawer(value=True, bordered=True).classes("p-0 bg-white").props("width=440 breakpoint=1250") as side:
         file_panel(workshop)
+    for drawer in (rooms, side):
+        # The page shows it where there is room. Made without a value, the framework would ask the page once it is
+        # connected, and open or close what somebody has begun to use.
+        drawer.value = None
     menu.on_click(rooms.toggle)
     panel.on_click(side.toggle)
     with ui.element("div").classes("w-full") as main:
