@@ -78,8 +78,10 @@ class Categorical(Attribute):
         if len(self._lookup) != len(self.categories):
             twice = next(c for i, c in enumerate(self.categories) if self._lookup[c] != i)
             raise DomainError(f"the category {brief(twice)} is listed twice.")
-        if kinds == {str} and not all(_encodable(category) for category in map(str, self.categories)):
-            raise DomainError("a category is not valid text.", hint="it contains an unpaired surrogate.")
+        try:
+            "".join(map(str, self.categories)).encode()
+        except UnicodeEncodeError:
+            raise DomainError("a category is not valid text.", hint="it contains an unpaired surrogate.") from None
         if kinds == {int} and any(abs(int(category)) > _LARGEST for category in self.categories):
             raise DomainError("whole-number categories must lie within +-2^62.")
         self._check_rules()
@@ -149,14 +151,6 @@ class Categorical(Attribute):
     @classmethod
     def from_file(cls, body: Mapping[str, Any]) -> Categorical:
         return cls(body["categorical"], **cls._rules_from_file(body))
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # Hierarchies: values are the leaves of a named tree, such as country > state > county.

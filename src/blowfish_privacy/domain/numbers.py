@@ -136,7 +136,7 @@ class Integer(Numeric):
         for bound in (self.low, self.high):
             if not _is_integer(bound):
                 raise DomainError(f"the bounds of an integer must be whole numbers, got {brief(bound)}.")
-            if abs(bound) > _LARGEST:
+            if abs(int(bound)) > _LARGEST:
                 raise DomainError(f"the bounds of an integer must lie within +-2^61, got {brief(bound)}.")
         if self.low > self.high:
             raise DomainError(

@@ -212,7 +212,10 @@ def _search(theta: Fraction, strides: Sequence[Stride]) -> int | None:
         visited += len(reached)
         if visited > _MOST_STATES:
             return None
-        frontier = _undominated(reached)
+        frontier = set[tuple[int, ...]]()
+        for candidate in sorted(reached, reverse=True):
+            if not any(all(a >= b for a, b in zip(other, candidate, strict=True)) for other in frontier):
+                frontier.add(candidate)
         steps += 1
     return steps
 
@@ -225,14 +228,6 @@ def _advances(theta: Fraction, strides: Sequence[Stride], positions: tuple[int, 
     for end in range(stride.furthest(start, theta), start - 1, -1):
         for tail in _advances(theta - stride.cost(start, end), strides[1:], positions[1:]):
             yield (end, *tail)
-
-
-def _undominated(candidates: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
-    kept: list[tuple[int, ...]] = []
-    for candidate in sorted(candidates, reverse=True):
-        if not any(all(a >= b for a, b in zip(other, candidate, strict=True)) for other in kept):
-            kept.append(candidate)
-    return set(kept)
 
 
 _MOST_MOVES = 4_096

@@ -151,7 +151,13 @@ _MOST_EDGES = 40
 
 def largest_change(model: FactModel, form: LinearForm, span: Span, *, widest: int, anywhere: Bound) -> LargestChange:
     """Find the largest change of a query when all records that move follow secret pairs."""
-    largest = _around(model, form, span, widest) if model.incidence.nullity == 0 else _searched(model, form, span)
+    if model.incidence.nullity != 0:
+        largest = _searched(model, form, span)
+    elif model.inner is None:
+        largest = _unlisted(model, form, span, widest)
+    else:
+        around = [_listed(model, form, weigh, by_class=span.injective) for weigh in _weights(model, form, span)]
+        largest = max(around, key=lambda cycle: cycle.value)
     if largest is None:
         largest = _sparse(model, widest)
     if largest is None:
@@ -190,13 +196,6 @@ def _sparse(model: FactModel, widest: int) -> LargestChange | None:
 def _bound(largest: LargestChange) -> LargestChange:
     """Reuse a bound for the default relation: it holds here too, but may not be attained."""
     return LargestChange(largest.value, largest.value == 0, largest.method)
-
-
-def _around(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
-    if model.inner is None:
-        return _unlisted(model, form, span, widest)
-    tried = [_listed(model, form, weigh, by_class=span.injective) for weigh in _weights(model, form, span)]
-    return max(tried, key=lambda largest: largest.value)
 
 
 def _weights(model: FactModel, form: LinearForm, span: Span) -> list[Weigh]:
