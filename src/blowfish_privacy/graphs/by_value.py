@@ -456,8 +456,9 @@ class ByValue(Secrets):
         chosen: dict[Any, Secrets] = {}
         for written, choice in body.items():
             if written != "by":
+                same = json.dumps(choice, default=str)
                 with located(f"{column} {written}"):
-                    read.setdefault(same := json.dumps(choice, default=str), Secrets.read(choice, others))
+                    read[same] = read.get(same) or Secrets.read(choice, others)
                 chosen[values.get(written, written)] = read[same]
         return cls(column, chosen)
 
