@@ -19,7 +19,8 @@ ever carries a value of the private data: what is quoted comes from the policy f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from datetime import date
 from numbers import Number
 from typing import ClassVar
@@ -46,6 +47,16 @@ class BlowfishError(Exception):
     def hinting(self, hint: str) -> BlowfishError:
         """Return the same error with one more hint."""
         return type(self)(self.message, hint=hint if self.hint is None else f"{self.hint} {hint}", line=self.line)
+
+
+@contextmanager
+def located(where: str, kind: type[BlowfishError] | None = None) -> Generator[None]:
+    """Put the place in front of the message of any error that is raised inside, and make it one of another kind."""
+    try:
+        yield
+    except BlowfishError as error:
+        placed = error.within(where)
+        raise (placed if kind is None else kind(placed.message, hint=placed.hint)) from None
 
 
 class DomainError(BlowfishError):

@@ -129,7 +129,7 @@ def test_the_exhaustive_search_notices_a_class_forgotten(monkeypatch):
         return sum(sorted(int(self._spans[label]) for label in self._head)[1:])
 
     monkeypatch.setattr(theorems._LargestSpans, "all", one_short)
-    monkeypatch.setattr(theorems._LargestSpans, "others", lambda self, arc: 0)
+    monkeypatch.setattr(theorems._LargestSpans, "others", lambda self, source, target: 0)
     tally = Tally()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

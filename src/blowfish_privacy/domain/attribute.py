@@ -224,11 +224,11 @@ class Attribute(ABC):
     def say_all(self, chosen: Subset, most: int) -> str:
         """Write a set of values for use inside a sentence, as ranges where they have an order; ``most`` are written."""
         if self.ordered:
-            runs = [(self.show(start), self.show(stop - 1)) for start, stop in chosen.runs[: most + 1]]
-            said = [low if low == high else f"from {low} to {high}" for low, high in runs]
+            ends = [(self.show(start), self.show(stop - 1)) for start, stop in chosen.runs[: most + 1]]
+            words = [low if low == high else f"from {low} to {high}" for low, high in ends]
         else:
-            said = [self.say(position) for position in islice(chosen, most + 1)]
-        return " or ".join(said[:most]) + (" or .." if len(said) > most else "")
+            words = [self.say(position) for position in islice(chosen, most + 1)]
+        return " or ".join(words[:most]) + (" or .." if len(words) > most else "")
 
     def encode(self, column: Iterable[Any]) -> Positions:
         """Return the positions of a whole column, treating outside and missing values as declared."""

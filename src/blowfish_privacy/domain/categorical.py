@@ -23,12 +23,12 @@ from blowfish_privacy.support.limits import FILE_CHARACTERS, HIERARCHY_LEAVES
 from blowfish_privacy.support.text import worded
 
 _LARGEST = 2**62
-_WHOLE = {"type": "integer", "minimum": -_LARGEST, "maximum": _LARGEST}
+_INTEGER = {"type": "integer", "minimum": -_LARGEST, "maximum": _LARGEST}
 _CATEGORIES: TypeAlias = Annotated[
     list[str] | list[Annotated[int, Interval(ge=-_LARGEST, le=_LARGEST)]] | list[bool],
     Len(1),
     InSchema(
-        {"anyOf": [listed(kind, least=1, unique=True) for kind in ({"type": "string"}, _WHOLE, {"type": "boolean"})]}
+        {"anyOf": [listed(kind, least=1, unique=True) for kind in ({"type": "string"}, _INTEGER, {"type": "boolean"})]}
     ),
     Wanted(
         "a list of names: all text, all whole numbers or all truth values",
@@ -78,8 +78,10 @@ class Categorical(Attribute):
         if len(self._lookup) != len(self.categories):
             twice = next(c for i, c in enumerate(self.categories) if self._lookup[c] != i)
             raise DomainError(f"the category {brief(twice)} is listed twice.")
-        if kinds == {str} and not all(_encodable(category) for category in map(str, self.categories)):
-            raise DomainError("a category is not valid text.", hint="it contains an unpaired surrogate.")
+        try:
+            "".join(map(str, self.categories)).encode()
+        except UnicodeEncodeError:
+            raise DomainError("a category is not valid text.", hint="it contains an unpaired surrogate.") from None
         if kinds == {int} and any(abs(int(category)) > _LARGEST for category in self.categories):
             raise DomainError("whole-number categories must lie within +-2^62.")
         self._check_rules()
@@ -151,14 +153,6 @@ class Categorical(Attribute):
         return cls(body["categorical"], **cls._rules_from_file(body))
 
 
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 # Hierarchies: values are the leaves of a named tree, such as country > state > county.
 
 Leaf: TypeAlias = str | int
@@ -179,16 +173,22 @@ def check_levels(levels: object, reserved: str) -> tuple[str, ...]:
 
 def leaves(levels: Sequence[str], tree: object) -> tuple[TreePath, ...]:
     """Return the path to each leaf of nested mappings and lists, from left to right."""
-    found: list[TreePath] = []
+    paths: list[TreePath] = []
     parents: list[dict[Leaf, TreePath]] = [{} for _ in levels]
     for path in _walk(tree, len(levels), ()):
-        _check_parents(path, parents, levels)
-        found.append(path)
-        if len(found) > HIERARCHY_LEAVES:
+        for depth, (name, level) in enumerate(zip(path, levels, strict=True)):
+            above = parents[depth].setdefault(name, path[:depth])
+            if above != path[:depth]:
+                raise DomainError(
+                    f"the {level} {brief(name)} is in two places: {_branch(above)} and {_branch(path[:depth])}.",
+                    hint="a name stands for one thing on its level; add what tells the two apart.",
+                )
+        paths.append(path)
+        if len(paths) > HIERARCHY_LEAVES:
             raise DomainError(
                 f"a hierarchy has at most {HIERARCHY_LEAVES:,} leaves.", hint="leave out the lowest level."
             )
-    return tuple(found)
+    return tuple(paths)
 
 
 def _walk(tree: Any, depth: int, above: TreePath) -> Iterator[TreePath]:
@@ -199,16 +199,16 @@ def _walk(tree: Any, depth: int, above: TreePath) -> Iterator[TreePath]:
         branches = ((name, None) for name in tree)
     else:
         raise DomainError(
-            f"{_said(above)} must be a {'mapping' if depth > 1 else 'list'}, got {brief(tree)}.",
+            f"{_branch(above)} must be a {'mapping' if depth > 1 else 'list'}, got {brief(tree)}.",
             hint="every leaf is equally deep: a mapping for each level but the last, and lists of names there.",
         )
     if not tree:
-        raise DomainError(f"{_said(above)} is empty.", hint="leave it out.")
+        raise DomainError(f"{_branch(above)} is empty.", hint="leave it out.")
     for name, below in branches:
         fitting = isinstance(name, str) or (depth == 1 and isinstance(name, int) and not isinstance(name, bool))
         if not fitting or (isinstance(name, str) and not name.strip()):
             raise DomainError(
-                f"{_said(above)} has the name {brief_name(name)}, which is not text.",
+                f"{_branch(above)} has the name {brief_name(name)}, which is not text.",
                 hint="names are not empty; put quotes around one that looks like a number.",
             )
         if depth > 1:
@@ -217,19 +217,8 @@ def _walk(tree: Any, depth: int, above: TreePath) -> Iterator[TreePath]:
             yield (*above, name)
 
 
-def _said(above: TreePath) -> str:
+def _branch(above: TreePath) -> str:
     return f"the branch {' > '.join(map(brief, above))}" if above else "the tree"
-
-
-def _check_parents(path: TreePath, parents: Sequence[dict[Leaf, TreePath]], levels: Sequence[str]) -> None:
-    """Refuse a name that stands below two others."""
-    for depth, (name, level) in enumerate(zip(path, levels, strict=True)):
-        above = parents[depth].setdefault(name, path[:depth])
-        if above != path[:depth]:
-            raise DomainError(
-                f"the {level} {brief(name)} is in two places: {_said(above)} and {_said(path[:depth])}.",
-                hint="a name stands for one thing on its level; add what tells the two apart.",
-            )
 
 
 def nested(paths: Sequence[TreePath]) -> Any:
@@ -436,8 +425,8 @@ class HierarchyLevel(Categorical):
     def positions(self) -> Positions:
         """For each leaf, the position of its value on this level."""
         depth = self.hierarchy.levels.index(self.name)
-        found = (self._lookup[path[depth]] for path in self.hierarchy.paths)
-        positions = np.fromiter(found, dtype=np.int64, count=self.hierarchy.size)
+        looked_up = (self._lookup[path[depth]] for path in self.hierarchy.paths)
+        positions = np.fromiter(looked_up, dtype=np.int64, count=self.hierarchy.size)
         positions.flags.writeable = False
         return positions
 
@@ -474,5 +463,5 @@ class HierarchyLevel(Categorical):
 
 def levels_of(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, HierarchyLevel]]:
     """Go through the levels of all hierarchies, each with its name."""
-    hierarchies = ((name, each) for name, each in attributes.items() if isinstance(each, Hierarchy))
-    return ((f"{name}{AT}{level}", each.at(level)) for name, each in hierarchies for level in each.levels)
+    hierarchies = ((name, tree) for name, tree in attributes.items() if isinstance(tree, Hierarchy))
+    return ((f"{name}{AT}{level}", tree.at(level)) for name, tree in hierarchies for level in tree.levels)

@@ -128,11 +128,11 @@ class Date(Spaced):
     def range_end(self, value: object) -> int:
         return self._end_of_range(value, self._last_day, "ends")
 
-    def _end_of_range(self, value: object, border: Callable[[int], date], said: str) -> int:
+    def _end_of_range(self, value: object, border: Callable[[int], date], verb: str) -> int:
         position, day = self.position(value), _date(value)
         if day in (None, border(position)):
             return position
-        raise self._cut(position, f"a range that {said} on {day} would cut {self.say(position)} in two")
+        raise self._cut(position, f"a range that {verb} on {day} would cut {self.say(position)} in two")
 
     def range_starts(self, values: npt.NDArray[Any]) -> Positions | None:
         positions = self._at_once(values)
@@ -170,10 +170,10 @@ class Date(Spaced):
     def _last_day(self, position: int) -> date:
         return min(self.value(position + 1) - timedelta(days=1), self.end)
 
-    def _cut(self, position: int, said: str) -> DomainError:
+    def _cut(self, position: int, problem: str) -> DomainError:
         first, last = self.example(position), self._last_day(position)
         return DomainError(
-            f"{said}.",
+            f"{problem}.",
             hint=f"write {self.show(position)!r} for all of it, which is {first} to {last}; or declare step: day.",
         )
 

@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor, inf, isfinite
 from numbers import Integral, Rational
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -134,9 +134,9 @@ class Integer(Numeric):
 
     def __post_init__(self) -> None:
         for bound in (self.low, self.high):
-            if not _whole(bound):
+            if not _is_integer(bound):
                 raise DomainError(f"the bounds of an integer must be whole numbers, got {brief(bound)}.")
-            if abs(bound) > _LARGEST:
+            if abs(int(bound)) > _LARGEST:
                 raise DomainError(f"the bounds of an integer must lie within +-2^61, got {brief(bound)}.")
         if self.low > self.high:
             raise DomainError(
@@ -151,7 +151,7 @@ class Integer(Numeric):
         return self.high - self.low + 1
 
     def position(self, value: object) -> int:
-        if not isinstance(value, Integral) or isinstance(value, bool):
+        if not _is_integer(value):
             raise DomainError(f"{brief(value)} is not a whole number.")
         if not self.low <= int(value) <= self.high:
             raise DomainError(f"{brief(value)} is outside {self.low}..{self.high}.")
@@ -185,15 +185,15 @@ class Integer(Numeric):
 
     def _encode(self, column: npt.NDArray[Any]) -> Positions:
         if column.dtype.kind == "O":
-            beyond = [min(max(_as_whole(value), self.low - 1), self.high + 1) for value in column.tolist()]
+            beyond = [min(max(_as_integer(value), self.low - 1), self.high + 1) for value in column.tolist()]
             column = np.array(beyond, dtype=np.int64)
         if column.dtype.kind == "f":
             if not (column == np.floor(column)).all():
-                raise _not_whole()
+                raise _not_integers()
             # Beyond the bounds, which a float reaches without rounding them, only the side counts.
             column = np.clip(column.astype(np.float64), -(2.0**62), 2.0**62).astype(np.int64)
         if column.dtype.kind not in "iu":
-            raise _not_whole()
+            raise _not_integers()
         if column.dtype == np.uint64:
             # 2^64 - 1 does not fit the signed integers used from here on; the bounds do.
             column = np.minimum(column, np.uint64(2**62))
@@ -207,23 +207,23 @@ class Integer(Numeric):
         return cls(*body["integer"], **cls._rules_from_file(body))
 
 
-def _as_whole(value: object) -> int:
+def _as_integer(value: object) -> int:
     """Return a whole number of whatever type; an infinite one is far outside the bounds."""
-    if _whole(value):
-        return int(cast(Any, value))
+    if _is_integer(value):
+        return int(value)
     if isinstance(value, float | np.floating | decimal.Decimal):
         if value in (inf, -inf):
             return 4 * _LARGEST if value > 0 else -4 * _LARGEST
         if value == int(value):
             return int(value)
-    raise _not_whole()
+    raise _not_integers()
 
 
-def _not_whole() -> DataError:
+def _not_integers() -> DataError:
     return DataError("the column must hold whole numbers.", hint="no rounding is guessed; round it yourself.")
 
 
-def _whole(value: object) -> bool:
+def _is_integer(value: object) -> TypeGuard[Integral]:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
@@ -359,8 +359,8 @@ class Decimal(Numeric):
             return self._encode_objects(column.tolist())
         if column.dtype.kind in "iu":
             low, high = floor(self.lowest) - 1, ceil(Fraction(self.high)) + 1
-            found, inverse = np.unique(column, return_inverse=True)
-            return self._encode_objects([min(max(value, low), high) for value in found.tolist()])[inverse]
+            different, inverse = np.unique(column, return_inverse=True)
+            return self._encode_objects([min(max(value, low), high) for value in different.tolist()])[inverse]
         if column.dtype.kind != "f":
             raise _not_numbers()
         return self._encode_floats(column.astype(np.float64))
@@ -572,10 +572,10 @@ class Binned(Attribute):
         if column.dtype.kind in "iu":
             # A whole number lies above an edge when it lies above the next whole number.
             info = np.iinfo(column.dtype)
-            whole = [min(max(ceil(edge), int(info.min)), int(info.max)) for edge in self.bounds]
-            positions = np.searchsorted(np.array(whole, dtype=column.dtype), column, side="right") - 1
+            ceilings = [min(max(ceil(edge), int(info.min)), int(info.max)) for edge in self.bounds]
+            positions = np.searchsorted(np.array(ceilings, dtype=column.dtype), column, side="right") - 1
             above = np.array([edge > int(info.max) for edge in self.bounds])
-            return np.minimum(positions, len(whole) - 1 - int(above.sum())).astype(np.int64)
+            return np.minimum(positions, len(ceilings) - 1 - int(above.sum())).astype(np.int64)
         if column.dtype.kind != "f" or not np.isfinite(column).all():
             raise _not_finite()
         return (np.searchsorted(self._float_bounds, column, side="right") - 1).astype(np.int64)

@@ -22,7 +22,16 @@ from annotated_types import Len
 from blowfish_privacy.domain.attribute import Attribute, Positions, Subset, check_positions
 from blowfish_privacy.domain.categorical import AT, Hierarchy, HierarchyLevel, levels_of
 from blowfish_privacy.domain.numbers import Bin
-from blowfish_privacy.errors import BlowfishError, DataError, DomainError, SpecError, brief, brief_name, nearest
+from blowfish_privacy.errors import (
+    BlowfishError,
+    DataError,
+    DomainError,
+    SpecError,
+    brief,
+    brief_name,
+    located,
+    nearest,
+)
 from blowfish_privacy.support.exact import exact, plain
 from blowfish_privacy.support.file_forms import Value, Wanted
 from blowfish_privacy.support.limits import ATTRIBUTES
@@ -97,10 +106,8 @@ class Domain:
             raise DomainError(
                 f"the domain has no attribute {brief_name(name)}.", hint=nearest(str(name), self._attributes)
             )
-        try:
+        with located(declared):
             return hierarchy.at(level)
-        except DomainError as error:
-            raise error.within(declared) from None
 
     def resolves(self, name: object) -> bool:
         """Say whether a name is that of an attribute, or of a level of one."""
@@ -209,8 +216,8 @@ class Domain:
 
     def say(self, cell: Cell) -> str:
         """Write a cell for use inside a sentence, with names in quotation marks: ``“age” 30, “sex” Male``."""
-        parts = zip(self._attributes.items(), cell, strict=True)
-        return ", ".join(f"{quoted(name)} {attribute.say(position)}" for (name, attribute), position in parts)
+        values = zip(self._attributes.items(), cell, strict=True)
+        return ", ".join(f"{quoted(name)} {attribute.say(position)}" for (name, attribute), position in values)
 
     def flat(self, cell: Cell) -> int:
         """Return the number of a cell; the last attribute varies fastest."""
@@ -241,10 +248,8 @@ class Domain:
             )
         numbers: Positions | None = None
         for name, attribute in self._attributes.items():
-            try:
+            with located(name):
                 positions = attribute.encode(columns[name])
-            except DataError as error:
-                raise error.within(name) from None
             if numbers is not None and len(positions) != len(numbers):
                 raise DataError("the columns have different lengths.")
             numbers = positions if numbers is None else numbers * attribute.size + positions
@@ -254,8 +259,8 @@ class Domain:
         """Turn cell numbers back into columns of values."""
         self._check_flat()
         flat = check_positions(numbers, self.size)
-        parts = zip(self._attributes.items(), self._strides, strict=True)
-        return {name: attribute.decode(flat // stride % attribute.size) for (name, attribute), stride in parts}
+        columns = zip(self._attributes.items(), self._strides, strict=True)
+        return {name: attribute.decode(flat // stride % attribute.size) for (name, attribute), stride in columns}
 
     @cached_property
     def _strides(self) -> tuple[int, ...]:
@@ -279,10 +284,8 @@ def read_box(domain: Domain, where: Mapping[str, Any], *, what: str, error: type
     for name, chosen in where.items():
         if not domain.resolves(name):
             raise error(f"{what} names an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))
-        try:
+        with located(f"{what}: {name}", error):
             box = narrowed(domain, box, name, domain[name].subset(chosen))
-        except DomainError as problem:
-            raise error(f"{what}: {name}: {problem.message}", hint=problem.hint) from None
         if not len(box[domain.names[domain.axis(name)]]):
             raise error(f"{what} selects no value of {name}.", hint="leave it out.")
     return {name: subset for name, subset in box.items() if len(subset) < domain[name].size}
@@ -290,17 +293,17 @@ def read_box(domain: Domain, where: Mapping[str, Any], *, what: str, error: type
 
 def narrowed(domain: Domain, box: Box, name: str, subset: Subset) -> dict[str, Subset]:
     """Keep the records inside a box whose values of an attribute, or of a level of one, lie in a set."""
-    attribute, own = domain[name], domain.names[domain.axis(name)]
-    leaves = attribute.leaves(subset) if isinstance(attribute, HierarchyLevel) and name != own else subset
-    return {**box, own: leaves & box[own] if own in box else leaves}
+    attribute, declared = domain[name], domain.names[domain.axis(name)]
+    leaves = attribute.leaves(subset) if isinstance(attribute, HierarchyLevel) and name != declared else subset
+    return {**box, declared: leaves & box[declared] if declared in box else leaves}
 
 
 def left(domain: Domain, box: Box, name: str) -> Subset:
     """Return the values of an attribute, or of a level of one, that records inside a box have."""
-    own, view = domain.names[domain.axis(name)], domain.view(name)
-    if own not in box:
+    declared, view = domain.names[domain.axis(name)], domain.view(name)
+    if declared not in box:
         return Subset.span(0, domain[name].size)
-    return box[own] if view is None else Subset.of(view[[*box[own]]].tolist())
+    return box[declared] if view is None else Subset.of(view[[*box[declared]]].tolist())
 
 
 _VALUES: TypeAlias = Annotated[list[Value | Annotated[list[Value], Len(2, 2)]], Len(1)]

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from blowfish_privacy.domain import Cell, Domain, Subset, quoted
-from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, nearest
-from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, EqualBlocks, Pieces, by_any, whole
-from blowfish_privacy.graphs.explicit import CartesianGraph, Public, graph_of
+from blowfish_privacy.errors import BlowfishError, PolicyError, SpecError, brief, brief_name, located, nearest
+from blowfish_privacy.graphs.class_pairs import MOST_LISTED, ClassPairs, EqualBlocks, Pieces, by_any
+from blowfish_privacy.graphs.explicit import Public, graph_of
 from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
     MOST_VALUES,
@@ -33,7 +33,8 @@ from blowfish_privacy.graphs.graph import (
     merged,
     steepest_of,
 )
-from blowfish_privacy.graphs.partition import PartitionGraph
+from blowfish_privacy.graphs.partition import FullDomain, PartitionGraph
+from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.support.file_forms import Form, Wanted
 
 
@@ -62,7 +63,7 @@ class _SeveralGraphs(SecretGraph):
         """Return an edge of one of the graphs as an edge of this one."""
         return edge
 
-    @property
+    @cached_property
     def one_at_a_time(self) -> bool:
         return all(graph.one_at_a_time for graph in self.graphs)
 
@@ -73,9 +74,9 @@ class _SeveralGraphs(SecretGraph):
         return max(lifted, key=lambda edge: abs(edge[0][axis] - edge[1][axis]), default=None)
 
     def broadest(self) -> tuple[tuple[Edge, ...], bool]:
-        found = [graph.broadest() for graph in self.graphs]
-        edges = tuple(self._lifted(edge, number) for number, (edges, _) in enumerate(found) for edge in edges)
-        return edges, all(listed for _, listed in found)
+        broadest = [graph.broadest() for graph in self.graphs]
+        edges = tuple(self._lifted(edge, number) for number, (edges, _) in enumerate(broadest) for edge in edges)
+        return edges, all(listed for _, listed in broadest)
 
     def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
         pairs = (graph.joins(name, first, second) for graph in self.graphs if name in graph.domain)
@@ -114,8 +115,7 @@ class UnionGraph(_SeveralGraphs):
         for cell in self.domain.cells():
             labels = [(number, graph.component(cell)) for number, graph in enumerate(self.graphs)]
             joined.add_edges_from((labels[0], label) for label in labels)
-        parts = enumerate(nx.connected_components(joined))
-        return {label: number for number, part in parts for label in part}
+        return {label: number for number, part in enumerate(nx.connected_components(joined)) for label in part}
 
     def component(self, x: Cell) -> Hashable:
         return () if self._merged is None else self._merged[0, self.graphs[0].component(x)]
@@ -131,8 +131,8 @@ class UnionGraph(_SeveralGraphs):
     def changing(self, name: str) -> SecretGraph:
         return union([graph.changing(name) for graph in self.graphs])
 
-    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        return max(graph.longest_move(prices) for graph in self.graphs)
+    def longest_move(self, costs: Sequence[Fraction | int]) -> Fraction:
+        return max(graph.longest_move(costs) for graph in self.graphs)
 
     def covers(self, other: SecretGraph) -> bool:
         return super().covers(other) or any(graph.covers(other) for graph in self.graphs)
@@ -148,13 +148,13 @@ class UnionGraph(_SeveralGraphs):
         return {"union": sorted(forms, key=lambda form: json.dumps(form, sort_keys=True))}
 
     def _words(self) -> Words:
-        said = [graph.words() for graph in self.graphs]
+        statements = [graph.words() for graph in self.graphs]
         names = " and ".join(map(quoted, self.domain.names))
         apart = f"{names}: values that no chain of secret pairs connects are not protected from each other."
         return Words(
-            tuple(rule for words in said for rule in words.protected),
+            tuple(rule for words in statements for rule in words.protected),
             () if self.connected else (apart,),
-            tuple(dict.fromkeys(sentence for words in said for sentence in words.added)),
+            tuple(dict.fromkeys(sentence for words in statements for sentence in words.added)),
         )
 
 
@@ -167,26 +167,26 @@ def by_value(domain: Domain, column: str, graphs: Sequence[SecretGraph]) -> Secr
     Where all are the same it is their product with a public column, which has a graph of its own.
     """
     numbers: dict[str, int] = {}
-    parts: list[SecretGraph] = []
+    different: list[SecretGraph] = []
     known: dict[int, int] = {}
     for graph in graphs:
         if id(graph) not in known:
-            known[id(graph)] = numbers.setdefault(json.dumps(graph.canonical(), sort_keys=True), len(parts))
-            parts += [graph] if known[id(graph)] == len(parts) else []
-    if not any(part.has_edges for part in parts):
+            known[id(graph)] = numbers.setdefault(json.dumps(graph.canonical(), sort_keys=True), len(different))
+            different += [graph] if known[id(graph)] == len(different) else []
+    if not any(graph.has_edges for graph in different):
         return Public().on(domain)
-    alike = _with_public(domain, column, parts[0]) if len(parts) == 1 else None
-    return alike or ByValueGraph(domain, column, tuple(parts), tuple(known[id(graph)] for graph in graphs))
+    multiplied = _with_public(domain, column, different[0]) if len(different) == 1 else None
+    return multiplied or ByValueGraph(domain, column, tuple(different), tuple(known[id(graph)] for graph in graphs))
 
 
 def _with_public(domain: Domain, column: str, part: SecretGraph) -> SecretGraph | None:
-    """Multiply a graph with a public column, if the product is of a kind of its own."""
+    """Multiply a graph with a public column; None if no kind of graph is such a product."""
     if part.homogeneous and part.one_at_a_time:
         open_column = Public().on(domain.project([column]))
         return CartesianGraph(domain, tuple(open_column if name == column else part.project([name]) for name in domain))
-    if isinstance(part, PartitionGraph) or part.complete:
-        cuts = part.cuts if isinstance(part, PartitionGraph) else [whole(each) for each in part.domain.attributes]
-        cut = {**dict(zip(part.domain, cuts, strict=True)), column: EqualBlocks(domain[column].size, 1)}
+    part = FullDomain().on(part.domain) if part.complete else part
+    if isinstance(part, PartitionGraph):
+        cut = {**dict(zip(part.domain, part.cuts, strict=True)), column: EqualBlocks(domain[column].size, 1)}
         return PartitionGraph(domain, tuple(cut[name] for name in domain))
     return None
 
@@ -214,12 +214,8 @@ class ByValueGraph(_SeveralGraphs):
     def by_column(self) -> tuple[str, Sequence[SecretGraph]]:
         return self.column, [self.graphs[number] for number in self.chosen]
 
-    @property
-    def enumerated(self) -> tuple[Edge, ...] | None:
-        return self._enumerated
-
     @cached_property
-    def _enumerated(self) -> tuple[Edge, ...] | None:
+    def enumerated(self) -> tuple[Edge, ...] | None:
         return None if any(part.enumerated is None for part in self.graphs) else tuple(self._all_edges())
 
     def _lifted(self, edge: Edge, number: int) -> Edge:
@@ -274,15 +270,15 @@ class ByValueGraph(_SeveralGraphs):
         others = [name for name, axis in zip(names, axes, strict=True) if axis != self._axis]
         if not others:
             return Public().on(domain)
-        parts = [part.project(others) for part in self.graphs]
+        projected = [part.project(others) for part in self.graphs]
         if len(others) == len(names):
-            return union(parts)
+            return union(projected)
         column = names[axes.index(self._axis)]
         view = self.domain.view(column)
         if view is None:
-            return by_value(domain, column, [parts[number] for number in self.chosen])
+            return by_value(domain, column, [projected[number] for number in self.chosen])
         below = [frozenset(np.array(self.chosen)[view == value].tolist()) for value in range(domain[column].size)]
-        any_of = {numbers: union([parts[number] for number in sorted(numbers)]) for numbers in {*below}}
+        any_of = {numbers: union([projected[number] for number in sorted(numbers)]) for numbers in {*below}}
         return by_value(domain, column, [any_of[numbers] for numbers in below])
 
     def changing(self, name: str) -> SecretGraph:
@@ -291,8 +287,8 @@ class ByValueGraph(_SeveralGraphs):
         kept = [part.changing(name) for part in self.graphs]
         return by_value(self.domain, self.column, [kept[number] for number in self.chosen])
 
-    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        others = [*prices[: self._axis], *prices[self._axis + 1 :]]
+    def longest_move(self, costs: Sequence[Fraction | int]) -> Fraction:
+        others = [*costs[: self._axis], *costs[self._axis + 1 :]]
         return max(part.longest_move(others) for part in self.graphs)
 
     def covers(self, other: SecretGraph) -> bool:
@@ -306,19 +302,20 @@ class ByValueGraph(_SeveralGraphs):
     def _steepest_in(self, number: int, rows: Rows) -> Steepest | None:
         positions = [position for position, chosen in enumerate(self.chosen) if chosen == number]
         slices = np.moveaxis(rows, self._axis + 1, 1)[:, positions]
-        found = self.graphs[number].steepest(slices.reshape(-1, *slices.shape[2:]))
-        if found is None or found.edge is None:
-            return found
-        row, at = divmod(found.row, len(positions))
-        return Steepest(found.rise, row, self._lift(found.edge, positions[at]))
+        best = self.graphs[number].steepest(slices.reshape(-1, *slices.shape[2:]))
+        if best is None or best.edge is None:
+            return best
+        row, at = divmod(best.row, len(positions))
+        return Steepest(best.rise, row, self._lift(best.edge, positions[at]))
 
     def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        others, found = [*pieces.groups[: self._axis], *pieces.groups[self._axis + 1 :]], list[tuple[ClassPairs, int]]()
+        others = [*pieces.groups[: self._axis], *pieces.groups[self._axis + 1 :]]
+        joined: list[tuple[ClassPairs, int]] = []
         for number, group in enumerate(pieces.groups[self._axis]):
-            own = Pieces(others, np.take(pieces.labels, number, axis=self._axis), pieces.classes)
+            inside = Pieces(others, np.take(pieces.labels, number, axis=self._axis), pieces.classes)
             for part, times in Counter(self.chosen[position] for position in group).items():
-                found.append((self.graphs[part].class_pairs(own), times))
-        return by_any(found, pieces.classes)
+                joined.append((self.graphs[part].class_pairs(inside), times))
+        return by_any(joined, pieces.classes)
 
     def edges(self) -> Iterator[Edge]:
         size = self.domain.size // len(self.chosen)
@@ -417,20 +414,16 @@ class ByValue(Secrets):
         others, chosen = _others(self.column, domain), self._by_position(domain)
         bound: dict[int, SecretGraph] = {}
         for position, choice in sorted(chosen.items()):
-            try:
+            with located(f"{self.column} {domain[self.column].show(position)}"):
                 bound[id(choice)] = bound.get(id(choice)) or choice.on(others)
-            except BlowfishError as error:
-                raise error.within(f"{self.column} {domain[self.column].show(position)}") from None
         return by_value(domain, self.column, [bound[id(chosen[position])] for position in range(len(chosen))])
 
     def within(self, domain: Domain, box: Mapping[str, Subset]) -> Secrets:
         others, chosen, attribute = _others(self.column, domain), self._by_position(domain), domain[self.column]
         rest = {name: subset for name, subset in box.items() if name != self.column}
         kept = box.get(self.column, Subset.span(0, attribute.size))
-        asked = {position: position if position in kept else kept.first for position in chosen}
-        return ByValue(
-            self.column, {attribute.value(at): chosen[own].within(others, rest) for at, own in asked.items()}
-        )
+        inside = {position: chosen[position if position in kept else kept.first] for position in chosen}
+        return ByValue(self.column, {attribute.value(at): choice.within(others, rest) for at, choice in inside.items()})
 
     def _by_position(self, domain: Domain) -> dict[int, Secrets]:
         attribute = domain[self.column]
@@ -463,10 +456,9 @@ class ByValue(Secrets):
         chosen: dict[Any, Secrets] = {}
         for written, choice in body.items():
             if written != "by":
-                try:
-                    read.setdefault(same := json.dumps(choice, default=str), Secrets.read(choice, others))
-                except BlowfishError as error:
-                    raise error.within(f"{column} {written}") from None
+                same = json.dumps(choice, default=str)
+                with located(f"{column} {written}"):
+                    read[same] = read.get(same) or Secrets.read(choice, others)
                 chosen[values.get(written, written)] = read[same]
         return cls(column, chosen)
 

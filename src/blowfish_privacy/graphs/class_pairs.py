@@ -109,7 +109,7 @@ class ListedBlocks(Blocks):
         return max(self.blocks, key=lambda block: block.last - block.first)
 
 
-def whole(attribute: Attribute) -> Blocks:
+def single_block(attribute: Attribute) -> Blocks:
     """Return a single block that contains the whole attribute."""
     return EqualBlocks(attribute.size, attribute.size)
 
@@ -168,9 +168,9 @@ def cut_by_list(attribute: Attribute, listed: Any) -> Blocks:
 def cell_labels(shape: tuple[int, ...], along: Mapping[int, Integers]) -> Integers:
     """Label every cell of a shape by the labels of its positions along some axes."""
     labels = np.zeros((1,) * len(shape), dtype=np.int64)
-    for axis, own in along.items():
-        side = own.reshape([-1 if other == axis else 1 for other in range(len(shape))])
-        labels = labels * (int(own.max()) + 1) + side
+    for axis, positions in along.items():
+        side = positions.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+        labels = labels * (int(positions.max()) + 1) + side
     return np.broadcast_to(labels, shape)
 
 
@@ -200,11 +200,6 @@ class Meetings:
     """How many positions of the group lie in blocks of the kind; 2 means two or more."""
 
     @classmethod
-    def everything(cls, groups: Sequence[Subset]) -> Meetings:
-        """Return a single block that contains all groups."""
-        return cls.of({tuple(range(len(groups))): [len(group) for group in groups]})
-
-    @classmethod
     def of(cls, kinds: Mapping[tuple[int, ...], Sequence[int]]) -> Meetings:
         """Build it from the sets of groups that blocks meet, with the number of positions of each group."""
         kind = np.repeat(np.arange(len(kinds)), [len(groups) for groups in kinds])
@@ -215,7 +210,7 @@ class Meetings:
 
 def meetings_along(axis: int, along: Meetings, groups: Sequence[Sequence[Subset]]) -> list[Meetings]:
     """Return the blocks of one attribute, with every group of the other attributes as a separate block."""
-    singles = (Meetings.of({(number,): [len(group)] for number, group in enumerate(each)}) for each in groups)
+    singles = (Meetings.of({(number,): [len(group)] for number, group in enumerate(cut)}) for cut in groups)
     return [along if other == axis else single for other, single in enumerate(singles)]
 
 
@@ -377,40 +372,40 @@ def _together(block: Integers, member: Integers, size: int) -> Integers:
     return keys
 
 
-def across(parts: Sequence[ClassPairs], pieces: Pieces) -> ClassPairs:
+def across(along: Sequence[ClassPairs], pieces: Pieces) -> ClassPairs:
     """Combine what edges along each attribute join, for graphs whose edges change a single attribute."""
     labels = pieces.labels
     touched = np.zeros(labels.shape, dtype=bool)
-    for part in parts:
+    for part in along:
         touched |= True if part.touched is None else part.touched
     extents = [np.array([min(len(group), 2) for group in groups], dtype=np.int64) for groups in pieces.groups]
     values = (reduce(np.multiply.outer, extents) * touched).reshape(-1)
     ends = np.bincount(labels.reshape(-1), values, pieces.classes) >= 2
-    return ClassPairs(np.unique(np.concatenate([part.keys for part in parts])), ends, all(part.exact for part in parts))
+    return ClassPairs(np.unique(np.concatenate([part.keys for part in along])), ends, all(part.exact for part in along))
 
 
-def by_any(found: Iterable[tuple[ClassPairs, int]], classes: int) -> ClassPairs:
+def by_any(joined: Iterable[tuple[ClassPairs, int]], classes: int) -> ClassPairs:
     """Combine what several graphs join, each of them so many times, at values that the others may not touch."""
     keys, touched, exact = [np.zeros(0, dtype=np.int64)], np.zeros(classes, dtype=np.int64), True
-    for each, times in found:
-        ends = np.unique(np.concatenate([each.keys // classes, each.keys % classes]))
-        touched[ends] += times * np.where(each.ends[ends], 2, 1)
-        keys.append(each.keys)
-        exact = exact and each.exact
+    for pairs, times in joined:
+        ends = np.unique(np.concatenate([pairs.keys // classes, pairs.keys % classes]))
+        touched[ends] += times * np.where(pairs.ends[ends], 2, 1)
+        keys.append(pairs.keys)
+        exact = exact and pairs.exact
     return ClassPairs(np.unique(np.concatenate(keys)), touched >= 2, exact)
 
 
 def joined_along(joined: ClassPairs, axis: int, pieces: Pieces) -> ClassPairs:
     """Join the classes of pieces that differ along one attribute only, in groups that are joined there."""
     many, size = len(pieces.groups[axis]), pieces.classes
-    turned = np.moveaxis(pieces.labels, axis, 0).reshape(many, -1)
-    if len(joined.keys) * turned.shape[1] > _MOST_WORK:
+    lines = np.moveaxis(pieces.labels, axis, 0).reshape(many, -1)
+    if len(joined.keys) * lines.shape[1] > _MOST_WORK:
         return everything(pieces)
     keys: list[Integers] = [np.zeros(0, dtype=np.int64)]
-    touched = np.zeros(turned.shape, dtype=bool)
+    touched = np.zeros(lines.shape, dtype=bool)
     first, second = joined.keys // many, joined.keys % many
-    for part in np.array_split(np.arange(len(first)), len(first) * turned.shape[1] // _CHUNK + 1):
-        one, two = turned[first[part]], turned[second[part]]
+    for part in np.array_split(np.arange(len(first)), len(first) * lines.shape[1] // _CHUNK + 1):
+        one, two = lines[first[part]], lines[second[part]]
         differ = one != two
         keys.append(keys_of(one[differ], two[differ], size))
         for numbers in (first[part], second[part]):

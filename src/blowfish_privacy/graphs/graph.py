@@ -32,12 +32,12 @@ from blowfish_privacy.support.file_forms import Anything, OneOf, kind_of, regist
 class Rule:
     """Which pairs are secret: a sentence for readers who are not privacy experts, with an example if there is one."""
 
-    said: str
+    sentence: str
     example: str | None = None
     more: str = ""
 
     def __str__(self) -> str:
-        return f"{self.said}{f', such as {self.example}' if self.example else ''}{self.more}."
+        return f"{self.sentence}{f', such as {self.example}' if self.example else ''}{self.more}."
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Words:
     def about(self, people: str) -> Words:
         """Say the same of some people only."""
         return Words(
-            tuple(replace(rule, said=_about(people, rule.said)) for rule in self.protected),
+            tuple(replace(rule, sentence=_about(people, rule.sentence)) for rule in self.protected),
             tuple(_about(people, sentence) for sentence in self.unprotected),
             tuple(_about(people, sentence) for sentence in self.added),
         )
@@ -126,29 +126,24 @@ def _cut(ranges: Iterable[tuple[int, int, int]], size: int) -> tuple[Stretches, 
             start, end, widest = apart.pop()
             low, high, reach = start, max(high, end), max(reach, widest)
         apart.append((low, high, reach))
-    return tuple(_together(_filled(apart, size)))
-
-
-def _filled(ranges: Iterable[tuple[int, int, int]], size: int) -> Iterator[Stretches]:
-    """Make every position outside the ranges a stretch of its own."""
-    position = 0
-    for low, high, reach in [*ranges, (size, size, 0)]:
-        if low > position:
-            yield Stretches(position, 1, low - position, 0)
-        if low < size:
-            yield Stretches(low, high - low + 1, 1, reach)
-        position = high + 1
-
-
-def _together(single: Iterable[Stretches]) -> list[Stretches]:
-    """Merge neighbours of equal width and reach into one entry."""
     runs: list[Stretches] = []
-    for each in single:
-        if runs and (runs[-1].width, runs[-1].reach) == (each.width, each.reach):
+
+    def add(start: int, width: int, count: int, reach: int) -> None:
+        """Add stretches, in one entry with those before if these have the same width and reach."""
+        if runs and (runs[-1].width, runs[-1].reach) == (width, reach):
             before = runs.pop()
-            each = Stretches(before.start, each.width, before.count + each.count, each.reach)
-        runs.append(each)
-    return runs
+            start, count = before.start, before.count + count
+        runs.append(Stretches(start, width, count, reach))
+
+    position = 0
+    for low, high, reach in apart:
+        if low > position:
+            add(position, 1, low - position, 0)
+        add(low, high - low + 1, 1, reach)
+        position = high + 1
+    if position < size:
+        add(position, 1, size - position, 0)
+    return tuple(runs)
 
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -170,13 +165,13 @@ class Steepest:
 FLAT = Steepest(0)
 
 
-def steepest_of(found: Iterable[Steepest | None]) -> Steepest | None:
+def steepest_of(candidates: Iterable[Steepest | None]) -> Steepest | None:
     """Return the steepest of several; None if one of them is not known."""
     best = FLAT
-    for each in found:
-        if each is None:
+    for candidate in candidates:
+        if candidate is None:
             return None
-        best = max(best, each, key=lambda steepest: steepest.rise)
+        best = max(best, candidate, key=lambda steepest: steepest.rise)
     return best
 
 
@@ -211,15 +206,15 @@ def inside_windows(rows: Rows, last: npt.NDArray[np.intp]) -> Steepest:
     highest, lowest, best = rows.copy(), rows.copy(), FLAT
     for level in range(int(levels.max()) + 1):
         span = 2**level
-        own = np.flatnonzero(levels == level)
-        if len(own):
-            second = last[own] - span + 1
-            up = np.maximum(highest[:, own], highest[:, second]) - rows[:, own]
-            down = rows[:, own] - np.minimum(lowest[:, own], lowest[:, second])
+        starts = np.flatnonzero(levels == level)
+        if len(starts):
+            second = last[starts] - span + 1
+            up = np.maximum(highest[:, starts], highest[:, second]) - rows[:, starts]
+            down = rows[:, starts] - np.minimum(lowest[:, starts], lowest[:, second])
             rises = np.maximum(up, down)
-            row, at = divmod(int(rises.argmax()), len(own))
+            row, at = divmod(int(rises.argmax()), len(starts))
             if rises[row, at] > best.rise:
-                first = int(own[at])
+                first = int(starts[at])
                 changes = np.abs(rows[row, first : int(last[first]) + 1] - rows[row, first])
                 best = Steepest(int(changes.max()), row, ((first,), (first + int(changes.argmax()),)))
         if span < size:
@@ -245,7 +240,7 @@ def shifted(rows: Rows, reaches: Iterable[int], near: Callable[[tuple[int, ...]]
         ahead = tuple(slice(max(step, 0), size + min(step, 0)) for step, size in moved)
         behind = tuple(slice(max(-step, 0), size - max(step, 0)) for step, size in moved)
         changes = np.abs(rows[:, *ahead] - rows[:, *behind])
-        row, *at = (int(each) for each in np.unravel_index(int(changes.argmax()), changes.shape))
+        row, *at = map(int, np.unravel_index(int(changes.argmax()), changes.shape))
         if changes[row, *at] > best.rise:
             start = tuple(position + part.start for position, part in zip(at, behind, strict=True))
             end = tuple(position + step for position, step in zip(start, offset, strict=True))
@@ -257,12 +252,12 @@ def along_axis(rows: Rows, axis: int, search: Callable[[Rows], Steepest | None])
     """Search along one attribute, whatever the values of the others are."""
     lines = np.moveaxis(rows, axis + 1, -1)
     outer = lines.shape[:-1]
-    found = search(np.ascontiguousarray(lines.reshape(-1, lines.shape[-1])))
-    if found is None or found.edge is None:
-        return found
-    row, *others = (int(each) for each in np.unravel_index(found.row, outer))
-    x, y = ((*others[:axis], end[0], *others[axis:]) for end in found.edge)
-    return Steepest(found.rise, row, (x, y))
+    best = search(np.ascontiguousarray(lines.reshape(-1, lines.shape[-1])))
+    if best is None or best.edge is None:
+        return best
+    row, *others = map(int, np.unravel_index(best.row, outer))
+    x, y = ((*others[:axis], end[0], *others[axis:]) for end in best.edge)
+    return Steepest(best.rise, row, (x, y))
 
 
 def among_listed(rows: Rows, edges: Iterable[Cells]) -> Steepest:
@@ -281,7 +276,7 @@ def among_listed(rows: Rows, edges: Iterable[Cells]) -> Steepest:
 def _between(rows: Rows, row: int, first: int, second: int) -> Steepest:
     flat, shape = rows[row].reshape(-1), rows.shape[1:]
     rise = int(flat[second] - flat[first])
-    x, y = (tuple(int(each) for each in np.unravel_index(number, shape)) for number in (first, second))
+    x, y = (tuple(map(int, np.unravel_index(number, shape))) for number in (first, second))
     return Steepest(rise, row, (min(x, y), max(x, y)) if rise else None)
 
 
@@ -376,11 +371,11 @@ class Keyword(Secrets):
         return cls()
 
 
-def check_declared(names: Iterable[object], domain: Domain, said: str) -> None:
+def check_declared(names: Iterable[object], domain: Domain, subject: str) -> None:
     """Refuse names that are not those of attributes."""
     for name in names:
         if name not in domain:
-            raise PolicyError(f"{said} an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))
+            raise PolicyError(f"{subject} an unknown attribute {brief_name(name)}.", hint=nearest(str(name), domain))
 
 
 SECRETS_FORM = OneOf("Secrets", Secrets.kinds, "a choice of secrets", "full, or {threshold: 5}")
@@ -391,7 +386,7 @@ class SecretGraph(ABC):
 
     domain: Domain
 
-    alike_everywhere: ClassVar[bool] = False
+    always_homogeneous: ClassVar[bool] = False
     """Whether all graphs of the kind are homogeneous."""
 
     @property
@@ -401,7 +396,7 @@ class SecretGraph(ABC):
         Then hops depend only on the attributes in which two values differ, and an edge of the projection onto
         one attribute is an edge with all other attributes fixed.
         """
-        return self.alike_everywhere or len(self.domain.names) == 1
+        return self.always_homogeneous or len(self.domain.names) == 1
 
     @property
     def complete(self) -> bool:
@@ -413,12 +408,12 @@ class SecretGraph(ABC):
         """Whether values that a chain of secret pairs connects are known to be secret pairs themselves."""
         return self.complete
 
-    @property
+    @cached_property
     def one_at_a_time(self) -> bool:
         """Whether every secret pair is known to differ in one attribute only."""
         return sum(attribute.size > 1 for attribute in self.domain.attributes) <= 1
 
-    @property
+    @cached_property
     def enumerated(self) -> Collection[Edge] | None:
         """The edges, each once, if the graph stores a list of them."""
         return None
@@ -528,9 +523,9 @@ class SecretGraph(ABC):
         reach = self.largest_move(name)
         return (Stretches(0, size, 1, reach) if reach else Stretches(0, 1, size, 0),)
 
-    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        """Bound the total price of an edge, given a price per position along each attribute."""
-        alone = [price * self.largest_move(name) for name, price in zip(self.domain.names, prices, strict=True)]
+    def longest_move(self, costs: Sequence[Fraction | int]) -> Fraction:
+        """Bound the total cost of an edge, given the cost of a position along each attribute."""
+        alone = [cost * self.largest_move(name) for name, cost in zip(self.domain.names, costs, strict=True)]
         return Fraction(max(alone) if self.one_at_a_time else sum(alone))
 
     def covers(self, other: SecretGraph) -> bool:
@@ -628,15 +623,15 @@ def _by_value(base: SecretGraph, graph: SecretGraph) -> Hops | None:
 
     Where no edge changes the column, the rest of a homogeneous graph is the same for all its values.
     """
-    both = [(each, each.by_column) for each in (base, graph)]
+    both = [(side, side.by_column) for side in (base, graph)]
     column = next((chosen[0] for _, chosen in reversed(both) if chosen), None)
-    if column is None or not all(chosen[0] == column if chosen else each.homogeneous for each, chosen in both):
+    if column is None or not all(chosen[0] == column if chosen else side.homogeneous for side, chosen in both):
         return None
     if base.changes(column):
         return inf
     others, size = [name for name in base.domain if name != column], base.domain[column].size
-    parts = (chosen[1] if chosen else [each.project(others)] * size for each, chosen in both)
-    pairs = {(id(first), id(second)): (first, second) for first, second in zip(*parts, strict=True)}
+    graphs = (chosen[1] if chosen else [side.project(others)] * size for side, chosen in both)
+    pairs = {(id(first), id(second)): (first, second) for first, second in zip(*graphs, strict=True)}
     terms = [steps_covering(*pair) for pair in pairs.values()]
     return None if None in terms else max(term for term in terms if term is not None)
 
@@ -663,21 +658,13 @@ def _by_attribute(base: SecretGraph, graph: SecretGraph) -> Hops | None:
 
 def _along(base: SecretGraph, graph: SecretGraph) -> Hops | None:
     """Bound the stretch on a domain of one attribute."""
-    torn = _torn(base, graph)
-    if torn:
-        return inf
-    if graph.transitive:
-        return None if torn is None else 1
-    return _listed(base, graph) or (graph.steps_along(base) if torn is False else None)
-
-
-def _torn(base: SecretGraph, graph: SecretGraph) -> bool | None:
-    """Say whether an edge of the base leaves a component of the other graph; None if the domain is too large."""
-    if graph.connected:
-        return False
-    if base.connected:
-        return True
-    if base.domain.size > MOST_VALUES:
-        return None
-    home = {base.component(cell): graph.component(cell) for cell in base.domain.cells()}
-    return any(home[base.component(cell)] != graph.component(cell) for cell in base.domain.cells())
+    if not graph.connected:
+        if base.connected:
+            return inf
+        if base.domain.size > MOST_VALUES:
+            # Whether an edge of the base leaves a component of the other graph would take long to find out.
+            return None if graph.transitive else _listed(base, graph)
+        labels = {base.component(cell): graph.component(cell) for cell in base.domain.cells()}
+        if any(labels[base.component(cell)] != graph.component(cell) for cell in base.domain.cells()):
+            return inf
+    return 1 if graph.transitive else _listed(base, graph) or graph.steps_along(base)

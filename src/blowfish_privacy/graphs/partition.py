@@ -1,4 +1,4 @@
-"""Full-domain secrets: every two values are a secret pair. Partitions: so are those inside one block, and no others.
+"""Partitions: every two values inside one block are a secret pair, and no others. The full domain is a single block.
 
 Two values of a level are joined if some block has leaves below both. The values that a block meets are a clique, so
 these are blocks again wherever no two cliques overlap, as when the blocks are subtrees; elsewhere the pairs are listed.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import inf, prod
 from typing import Annotated, Any, TypeAlias
@@ -18,7 +19,6 @@ from annotated_types import Len
 
 from blowfish_privacy.domain import (
     BLOCK_FORM,
-    Attribute,
     Cell,
     Domain,
     Hierarchy,
@@ -28,19 +28,18 @@ from blowfish_privacy.domain import (
     choice_to_file,
     quoted,
 )
-from blowfish_privacy.errors import BlowfishError, PolicyError, brief
+from blowfish_privacy.errors import PolicyError, brief, located
 from blowfish_privacy.graphs import class_pairs as cutting
 from blowfish_privacy.graphs.class_pairs import (
     Blocks,
     ClassPairs,
     EqualBlocks,
     ListedBlocks,
-    Meetings,
     Pieces,
     cliques,
     meetings,
     meetings_along,
-    whole,
+    single_block,
 )
 from blowfish_privacy.graphs.graph import (
     MOST_PAIRS,
@@ -72,64 +71,11 @@ class FullDomain(Keyword):
     keyword = "full"
     file_form = Bare("full")
 
-    def on(self, domain: Domain) -> FullDomainGraph:
-        return FullDomainGraph(domain)
+    def on(self, domain: Domain) -> PartitionGraph:
+        return PartitionGraph(domain, tuple(map(single_block, domain.attributes)))
 
 
-@dataclass(frozen=True)
-class FullDomainGraph(SecretGraph):
-    """The complete graph."""
-
-    domain: Domain
-    alike_everywhere = True
-
-    def adjacent(self, x: Cell, y: Cell) -> bool:
-        return x != y
-
-    def hops(self, x: Cell, y: Cell) -> Hops:
-        return int(x != y)
-
-    def component(self, x: Cell) -> Hashable:
-        return ()
-
-    @property
-    def connected(self) -> bool:
-        return True
-
-    def project(self, names: Sequence[str]) -> FullDomainGraph:
-        return FullDomainGraph(self.domain.project(names))
-
-    def widest_edge(self, name: str) -> Edge | None:
-        last = self.domain[name].size - 1
-        return edge_along(self.domain, name, 0, last) if last else None
-
-    def joins(self, name: str, first: Subset, second: Subset) -> tuple[int, int] | None:
-        return two_different(first, second)
-
-    def steepest(self, rows: Rows) -> Steepest:
-        return among_all(rows)
-
-    def class_pairs(self, pieces: Pieces) -> ClassPairs:
-        return cliques([Meetings.everything(groups) for groups in pieces.groups], pieces)
-
-    def class_pairs_along(self, axis: int, pieces: Pieces) -> ClassPairs:
-        return cliques(meetings_along(axis, Meetings.everything(pieces.groups[axis]), pieces.groups), pieces)
-
-    def _canonical(self) -> Any:
-        return "full"
-
-    def _words(self) -> Words:
-        names = [quoted(name) for name in self.domain]
-        if len(names) == 1:
-            return Words((Rule(f"{names[0]}: every two values are a secret pair"),))
-        every = f"{', '.join(names[:-1])} and {names[-1]}"
-        return Words((Rule(f"Every two records are a secret pair, whatever their {every}"),))
-
-
-Cliques: TypeAlias = Collection[frozenset[int]]
-
-
-def cliques_on(cut: Blocks, view: Positions | None) -> Cliques:
+def cliques_on(cut: Blocks, view: Positions | None) -> Collection[frozenset[int]]:
     """Return the sets of values of a level that blocks meet, without those that others contain."""
     blocks = (cut.block(label) for label in range(cut.count))
     met = {frozenset(block) if view is None else frozenset(view[[*block]].tolist()) for block in blocks}
@@ -143,25 +89,26 @@ def cliques_on(cut: Blocks, view: Positions | None) -> Cliques:
     return largest
 
 
-def as_blocks(cliques: Cliques, size: int) -> Blocks | None:
-    """Return cliques that together hold each of so many values as blocks; None if two of them overlap."""
-    if sum(map(len, cliques)) > size:
+def blocks_on(cut: Blocks, view: Positions) -> Blocks | None:
+    """Return the sets of values of a level that blocks meet as blocks; None if two of them overlap."""
+    cliques = [Subset.of(clique) for clique in cliques_on(cut, view)]
+    if sum(map(len, cliques)) > int(view.max()) + 1:
         return None
-    return ListedBlocks(tuple(sorted(map(Subset.of, cliques), key=lambda block: block.first)))
+    return ListedBlocks(tuple(sorted(cliques, key=lambda block: block.first)))
 
 
-def pairs_on(domain: Domain, along: Sequence[Cliques]) -> frozenset[Edge]:
-    """List the pairs of cells that share a clique along every attribute."""
+def pairs_on(domain: Domain, along: Sequence[tuple[Blocks, Positions | None]]) -> frozenset[Edge]:
+    """List the pairs of cells that share a block along every attribute, or along a level of it."""
     size = domain.size
     if size * (size - 1) // 2 > MOST_PAIRS:
         raise PolicyError(
             "the blocks of the partition lie across the levels of a hierarchy, in more values than can be compared.",
             hint="ask for the lowest level, and add up; or choose blocks that are subtrees.",
         )
-    joined = [{(a, b) for clique in cliques for a in clique for b in clique} for cliques in along]
+    joined = [{(a, b) for clique in cliques_on(cut, view) for a in clique for b in clique} for cut, view in along]
     pairs = combinations(domain.cells(), 2)
     return frozenset(
-        (x, y) for x, y in pairs if all(pair in own for pair, own in zip(zip(x, y, strict=True), joined, strict=True))
+        (x, y) for x, y in pairs if all((a, b) in together for a, b, together in zip(x, y, joined, strict=True))
     )
 
 
@@ -216,15 +163,13 @@ class Partition(Secrets):
             raise PolicyError(f"the partition has neither blocks nor a width for {empty[0]}.")
         cut: list[Blocks] = []
         for name, attribute in zip(domain.names, domain.attributes, strict=True):
-            try:
+            with located(name):
                 if name in listed:
                     cut.append(cutting.cut_by_list(attribute, listed[name]))
                 elif name in widths:
                     cut.append(cutting.cut_by_width(attribute, widths[name]))
                 else:
-                    cut.append(cutting.whole(attribute))
-            except BlowfishError as error:
-                raise error.within(name) from None
+                    cut.append(single_block(attribute))
         return PartitionGraph(domain, tuple(cut))
 
     def to_file(self) -> dict[str, Any]:
@@ -273,14 +218,14 @@ class PartitionGraph(SecretGraph):
 
     domain: Domain
     cuts: tuple[Blocks, ...]
-    alike_everywhere = True
+    always_homogeneous = True
 
     @property
     def transitive(self) -> bool:
         return True
 
     def component(self, x: Cell) -> Hashable:
-        return tuple(cut.label(position) for cut, position in zip(self.cuts, x, strict=True))
+        return () if self._single else tuple(cut.label(position) for cut, position in zip(self.cuts, x, strict=True))
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
         return x != y and self.component(x) == self.component(y)
@@ -290,28 +235,27 @@ class PartitionGraph(SecretGraph):
 
     @property
     def connected(self) -> bool:
-        return self.block_count == 1
+        return self._single
 
-    @property
-    def block_count(self) -> int:
-        """The number of blocks of the whole domain."""
-        return prod(cut.count for cut in self.cuts)
+    @cached_property
+    def _single(self) -> bool:
+        """Whether there is one block."""
+        return all(cut.count == 1 for cut in self.cuts)
 
     def project(self, names: Sequence[str]) -> SecretGraph:
         domain, cuts = self.domain.project(names), [self.cuts[axis] for axis in self.domain.axes(names)]
         views = [self.domain.view(name) for name in names]
-        if all(view is None for view in views):
-            return PartitionGraph(domain, tuple(cuts))
-        cliques = [cliques_on(cut, view) for cut, view in zip(cuts, views, strict=True)]
-        blocks = [as_blocks(along, size) for along, size in zip(cliques, domain.shape, strict=True)]
-        nested = tuple(cut for cut in blocks if cut is not None)
-        if len(nested) == len(blocks):
+        seen = [cut if view is None else blocks_on(cut, view) for cut, view in zip(cuts, views, strict=True)]
+        nested = tuple(cut for cut in seen if cut is not None)
+        if len(nested) == len(seen):
             return PartitionGraph(domain, nested)
         from blowfish_privacy.graphs.explicit import graph_of  # listed pairs may turn out to be a partition
 
-        return graph_of(domain, pairs_on(domain, cliques))
+        return graph_of(domain, pairs_on(domain, [*zip(cuts, views, strict=True)]))
 
     def steepest(self, rows: Rows) -> Steepest:
+        if self._single:
+            return among_all(rows)
         sizes = enumerate(zip(self.cuts, self.domain.shape, strict=True))
         along = {axis: np.array([cut.label(position) for position in range(size)]) for axis, (cut, size) in sizes}
         return inside_blocks(rows, cutting.cell_labels(self.domain.shape, along))
@@ -329,9 +273,9 @@ class PartitionGraph(SecretGraph):
     def stretches(self, name: str) -> tuple[Stretches, ...]:
         cut = self.cuts[self.domain.axis(name)]
         if isinstance(cut, EqualBlocks):
-            whole, rest = divmod(cut.size, cut.width)
+            count, rest = divmod(cut.size, cut.width)
             last = [Stretches(cut.size - rest, rest, 1, rest - 1)] if rest else []
-            return (Stretches(0, cut.width, whole, cut.width - 1), *last)
+            return (Stretches(0, cut.width, count, cut.width - 1), *last)
         blocks = (cut.block(label) for label in range(cut.count))
         return joined(((block.first, block.last) for block in blocks), self.domain[name].size)
 
@@ -345,15 +289,18 @@ class PartitionGraph(SecretGraph):
     def _canonical(self) -> Any:
         if not self.has_edges:
             return "public"
-        parts = zip(self.domain.names, self.domain.attributes, self.cuts, strict=True)
-        cut = {name: cutting.canonical(attribute, blocks) for name, attribute, blocks in parts if blocks.count > 1}
+        declared = zip(self.domain.names, self.domain.attributes, self.cuts, strict=True)
+        cut = {name: cutting.canonical(attribute, blocks) for name, attribute, blocks in declared if blocks.count > 1}
         return {"partition": cut} if cut else "full"
 
     def _words(self) -> Words:
         cut = [name for name, blocks in zip(self.domain.names, self.cuts, strict=True) if blocks.count > 1]
         if not cut:
-            return Words((Rule(f"{' and '.join(map(quoted, self.domain.names))}: every two values are a secret pair"),))
-        names, many = " and ".join(map(quoted, cut)), f"{self.block_count:,}"
+            *others, last = map(quoted, self.domain)
+            if not others:
+                return Words((Rule(f"{last}: every two values are a secret pair"),))
+            return Words((Rule(f"Every two records are a secret pair, whatever their {', '.join(others)} and {last}"),))
+        names, many = " and ".join(map(quoted, cut)), f"{prod(blocks.count for blocks in self.cuts):,}"
         inside: list[Rule] = []
         for name in filter(self.changes, cut):
             attribute, block = self.domain[name], self.cuts[self.domain.axis(name)].widest()
@@ -414,8 +361,19 @@ class Within(Secrets):
             )
         levels = {next(iter(domain)): self.level} if isinstance(self.level, str) else self.level
         check_declared(levels, domain, "secrets name")
-        cuts = ((name, attribute, levels.get(name)) for name, attribute in zip(domain, domain.attributes, strict=True))
-        return PartitionGraph(domain, tuple(_cut_at(*each) for each in cuts))
+        cuts: list[Blocks] = []
+        for name, attribute in zip(domain.names, domain.attributes, strict=True):
+            level = levels.get(name)
+            if level is None:
+                cuts.append(single_block(attribute))
+                continue
+            if not isinstance(attribute, Hierarchy):
+                raise PolicyError(
+                    f"{name} is not a hierarchy, so it has no level {brief(level)}.", hint="use partition."
+                )
+            with located(name, PolicyError):
+                cuts.append(ListedBlocks(tuple(Subset((run,)) for run in attribute.at(level).subtrees)))
+        return PartitionGraph(domain, tuple(cuts))
 
     def to_file(self) -> dict[str, Any]:
         return {"within": self.level if isinstance(self.level, str) else dict(self.level)}
@@ -423,14 +381,3 @@ class Within(Secrets):
     @classmethod
     def from_file(cls, body: Any, domain: Domain) -> Within:
         return cls(body["within"])
-
-
-def _cut_at(name: str, attribute: Attribute, level: str | None) -> Blocks:
-    if level is None:
-        return whole(attribute)
-    if not isinstance(attribute, Hierarchy):
-        raise PolicyError(f"{name} is not a hierarchy, so it has no level {brief(level)}.", hint="use partition.")
-    try:
-        return ListedBlocks(tuple(Subset((run,)) for run in attribute.at(level).subtrees))
-    except BlowfishError as error:
-        raise PolicyError(f"{name}: {error.message}", hint=error.hint) from None

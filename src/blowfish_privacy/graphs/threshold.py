@@ -10,7 +10,7 @@ many positions to advance along each, and the question becomes: pack the advance
 - bins: a search over the furthest positions reachable. If that search grows too large, the count of a greedy walk is
   used: it is never too small, so every promise made from it still holds.
 
-A secret pair may spend a distance of at most theta on moves along the attributes. The total price of the dearest one
+A secret pair may spend a distance of at most theta on moves along the attributes. The largest total cost of such a move
 bounds the privacy loss of a strategy whose rows change with the positions.
 
 Along each attribute the runs of all groups tile the positions, so the pieces of a class are cells of a grid. Merged
@@ -20,7 +20,7 @@ outside), and the distance between two rectangles is the sum of the gaps along t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -58,6 +58,10 @@ from blowfish_privacy.support.file_forms import Above0, Form, Positive, Wanted
 
 def within(attribute: Attribute, distance: Fraction) -> Iterator[tuple[int, int]]:
     """Yield every position with the last position that is at most ``distance`` above it."""
+    if not isinstance(attribute, Binned):
+        _, reach = widest(attribute, distance)
+        yield from ((first, min(first + reach, attribute.size - 1)) for first in range(attribute.size))
+        return
     last = 0
     for first in range(attribute.size):
         last = max(last, first)
@@ -208,7 +212,10 @@ def _search(theta: Fraction, strides: Sequence[Stride]) -> int | None:
         visited += len(reached)
         if visited > _MOST_STATES:
             return None
-        frontier = _undominated(reached)
+        frontier = set[tuple[int, ...]]()
+        for candidate in sorted(reached, reverse=True):
+            if not any(all(a >= b for a, b in zip(other, candidate, strict=True)) for other in frontier):
+                frontier.add(candidate)
         steps += 1
     return steps
 
@@ -223,23 +230,15 @@ def _advances(theta: Fraction, strides: Sequence[Stride], positions: tuple[int, 
             yield (end, *tail)
 
 
-def _undominated(candidates: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
-    kept: list[tuple[int, ...]] = []
-    for candidate in sorted(candidates, reverse=True):
-        if not any(all(a >= b for a, b in zip(other, candidate, strict=True)) for other in kept):
-            kept.append(candidate)
-    return set(kept)
-
-
 _MOST_MOVES = 4_096
 
 
 @dataclass(frozen=True)
-class PricedAxis:
+class CostedAxis:
     """An attribute along which an edge can move."""
 
-    price: Fraction
-    """The price of one position."""
+    cost: Fraction
+    """The cost of one position."""
     distance: Fraction
     """How much of theta one position uses up; for bins, at least this much, and the first is free."""
     most: int
@@ -247,24 +246,24 @@ class PricedAxis:
     binned: bool
 
 
-def furthest(axes: Sequence[PricedAxis], theta: Fraction) -> Fraction:
-    """Bound the largest total price of a move of at most theta; exact for whole numbers of equal weight."""
-    whole = not any(axis.binned for axis in axes)
-    if whole and len({axis.distance for axis in axes}) == 1:
-        # All positions use up the same distance, so the dearest come first.
+def furthest(axes: Sequence[CostedAxis], theta: Fraction) -> Fraction:
+    """Bound the largest total cost of a move of at most theta; exact for whole numbers of equal weight."""
+    spaced = not any(axis.binned for axis in axes)
+    if spaced and len({axis.distance for axis in axes}) == 1:
+        # All positions use up the same distance, so those of the largest cost come first.
         left, total = int(theta / axes[0].distance), Fraction(0)
-        for axis in sorted(axes, key=lambda axis: axis.price, reverse=True):
+        for axis in sorted(axes, key=lambda axis: axis.cost, reverse=True):
             taken = min(left, axis.most)
-            total, left = total + taken * axis.price, left - taken
+            total, left = total + taken * axis.cost, left - taken
         return total
-    if whole and len(axes) == 2 and axes[0].most <= _MOST_MOVES:
+    if spaced and len(axes) == 2 and axes[0].most <= _MOST_MOVES:
         # Every move along one attribute is combined with the longest that theta still allows along the other.
         first, second = axes
         rests = ((move, int((theta - first.distance * move) / second.distance)) for move in range(first.most + 1))
-        return max(first.price * move + second.price * min(rest, second.most) for move, rest in rests)
+        return max(first.cost * move + second.cost * min(rest, second.most) for move, rest in rests)
     # Fractions of positions are allowed; neighbouring bins have distance 0.
-    free = sum((axis.price for axis in axes if axis.binned), Fraction(0))
-    return free + theta * max((axis.price / axis.distance for axis in axes), default=Fraction(0))
+    free = sum((axis.cost for axis in axes if axis.binned), Fraction(0))
+    return free + theta * max((axis.cost / axis.distance for axis in axes), default=Fraction(0))
 
 
 _CHUNK = 1_000_000
@@ -314,9 +313,9 @@ def near(domain: Domain, theta: Fraction, weights: Sequence[Fraction], pieces: P
     numbers: list[Integers] = []
     for attribute, weight, groups in zip(domain.attributes, weights, pieces.groups, strict=True):
         runs = sorted((start, stop, number) for number, group in enumerate(groups) for start, stop in group.runs)
-        starts, stops, own = np.array(runs, dtype=np.int64).T
+        starts, stops, of_runs = np.array(runs, dtype=np.int64).T
         axes.append(_axis(attribute, weight * unit, starts, stops))
-        numbers.append(own)
+        numbers.append(of_runs)
     return _compare(axes, _merged(pieces.labels[np.ix_(*numbers)]), int(theta * unit), pieces.classes)
 
 
@@ -434,26 +433,26 @@ class ThresholdGraph(SecretGraph):
     domain: Domain
     theta: Fraction
     weights: tuple[Fraction, ...]
-    alike_everywhere = True
+    always_homogeneous = True
 
-    @property
+    @cached_property
     def one_at_a_time(self) -> bool:
         shortest = sorted(self._shortest[axis] for axis in self._free)
         return sum(shortest[:2]) > self.theta or len(shortest) < 2
 
     def adjacent(self, x: Cell, y: Cell) -> bool:
-        parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
-        return x != y and sum(weight * attribute.gap(a, b) for attribute, weight, a, b in parts) <= self.theta
+        axes = zip(self.domain.attributes, self.weights, x, y, strict=True)
+        return x != y and sum(weight * attribute.gap(a, b) for attribute, weight, a, b in axes) <= self.theta
 
     def hops(self, x: Cell, y: Cell) -> Hops:
-        parts = zip(self.domain.attributes, self.weights, x, y, strict=True)
-        return fewest_steps(self.theta, [_stride(attribute, w, a, b) for attribute, w, a, b in parts if a != b])
+        axes = zip(self.domain.attributes, self.weights, x, y, strict=True)
+        return fewest_steps(self.theta, [_stride(attribute, w, a, b) for attribute, w, a, b in axes if a != b])
 
     @cached_property
     def _shortest(self) -> tuple[Fraction, ...]:
         """The distance between the first two values of each attribute; 0 if there are not two."""
-        parts = zip(self.domain.attributes, self.domain.shape, self.weights, strict=True)
-        return tuple(weight * attribute.gap(0, 1) if size > 1 else Fraction(0) for attribute, size, weight in parts)
+        axes = zip(self.domain.attributes, self.domain.shape, self.weights, strict=True)
+        return tuple(weight * attribute.gap(0, 1) if size > 1 else Fraction(0) for attribute, size, weight in axes)
 
     @cached_property
     def _free(self) -> tuple[int, ...]:
@@ -510,18 +509,16 @@ class ThresholdGraph(SecretGraph):
     def _moves(self) -> tuple[int, ...]:
         return tuple(super(ThresholdGraph, self).largest_move(name) for name in self.domain.names)
 
-    def longest_move(self, prices: Sequence[Fraction | int]) -> Fraction:
-        alone = super().longest_move(prices)
+    def longest_move(self, costs: Sequence[Fraction | int]) -> Fraction:
+        alone = super().longest_move(costs)
         if self.one_at_a_time:
             return alone
-        axes: list[PricedAxis] = []
-        for attribute, weight, move, price in zip(
-            self.domain.attributes, self.weights, self._moves, prices, strict=True
-        ):
-            if move and price:
+        axes: list[CostedAxis] = []
+        for attribute, weight, move, cost in zip(self.domain.attributes, self.weights, self._moves, costs, strict=True):
+            if move and cost:
                 binned = isinstance(attribute, Binned)
                 least = min(high - low for low, high in pairwise(attribute.bounds)) if binned else attribute.gap(0, 1)
-                axes.append(PricedAxis(Fraction(price), weight * least, move, binned))
+                axes.append(CostedAxis(Fraction(cost), weight * least, move, binned))
         return min(alone, furthest(axes, self.theta))
 
     def covers(self, other: SecretGraph) -> bool:
@@ -549,13 +546,13 @@ class ThresholdGraph(SecretGraph):
         listed = super().edges()
         if len(self.domain.names) > 1:
             return listed
-        windows = _windows(self.domain.attributes[0], self.theta / self.weights[0])
+        windows = within(self.domain.attributes[0], self.theta / self.weights[0])
         return (((first,), (other,)) for first, last in windows for other in range(first + 1, last + 1))
 
     def steepest(self, rows: Rows) -> Steepest | None:
         if len(self.weights) == 1:
             (attribute,), (weight,) = self.domain.attributes, self.weights
-            ends = [last for _, last in _windows(attribute, self.theta / weight)]
+            ends = [last for _, last in within(attribute, self.theta / weight)]
             return inside_windows(rows, np.array(ends, dtype=np.intp))
         if self.one_at_a_time:
             alone = [self.project([name]) for name in self.domain.names]
@@ -564,7 +561,7 @@ class ThresholdGraph(SecretGraph):
             return None
 
         def near_enough(offset: tuple[int, ...]) -> bool:
-            return sum(price * abs(step) for price, step in zip(self._shortest, offset, strict=True)) <= self.theta
+            return sum(unit * abs(step) for unit, step in zip(self._shortest, offset, strict=True)) <= self.theta
 
         return shifted(rows, self._moves, near_enough)
 
@@ -574,16 +571,16 @@ class ThresholdGraph(SecretGraph):
     def _canonical(self) -> Any:
         if not self.has_edges:
             return "public"
-        parts = [*zip(self.domain.names, self.domain.attributes, self.weights, strict=True)]
+        axes = [*zip(self.domain.names, self.domain.attributes, self.weights, strict=True)]
         sizes = self.domain.shape
-        if sum(w * a.gap(0, size - 1) for (_, a, w), size in zip(parts, sizes, strict=True)) <= self.theta:
+        if sum(w * a.gap(0, size - 1) for (_, a, w), size in zip(axes, sizes, strict=True)) <= self.theta:
             return "full"
         if self.one_at_a_time and len(self.domain.names) > 1:
             return {"per_attribute": {name: self.project([name]).canonical() for name in self.domain.names}}
         theta = self.theta
-        if not any(isinstance(attribute, Binned) for _, attribute, _ in parts):
+        if not any(isinstance(attribute, Binned) for _, attribute, _ in axes):
             # Distances are multiples of the greatest common divisor of the weighted steps.
-            steps = [weight * attribute.gap(0, 1) for _, attribute, weight in parts]
+            steps = [weight * attribute.gap(0, 1) for _, attribute, weight in axes]
             denominator = lcm(*(step.denominator for step in steps))
             common = Fraction(gcd(*(int(step * denominator) for step in steps)), denominator)
             theta = theta // common * common
@@ -591,41 +588,30 @@ class ThresholdGraph(SecretGraph):
             # All thresholds from the largest distance within reach up to the next distance are equivalent.
             (attribute,), (weight,) = self.domain.attributes, self.weights
             theta = weight * max(attribute.gap(first, last) for first, last in within(attribute, theta / weight))
-        return {"threshold": {name: str(theta / weight) for name, _, weight in parts}}
+        return {"threshold": {name: str(theta / weight) for name, _, weight in axes}}
 
     def _words(self) -> Words:
         protected: list[Rule] = []
         unprotected: list[str] = []
-        for axis, name in enumerate(self.domain.names):
-            if axis in self._free:
-                protected.append(self._rule(name))
-            elif self.domain[name].size > 1:
+        for axis, (name, attribute) in enumerate(zip(self.domain.names, self.domain.attributes, strict=True)):
+            edge = self.widest_edge(name)
+            if edge is None and attribute.size > 1:
                 unprotected.append(
                     f"{quoted(name)}: not protected at all: its values are further apart than the threshold allows."
                 )
+            elif edge is not None and edge[1][axis] - edge[0][axis] == attribute.size - 1:
+                protected.append(Rule(f"{quoted(name)}: every two values are a secret pair"))
+            elif edge is not None:
+                reach = attribute.distance(self.theta / self.weights[axis])
+                protected.append(
+                    Rule(
+                        f"{quoted(name)}: values at most {reach} apart are secret pairs",
+                        " and ".join(attribute.say(end[axis]) for end in edge),
+                        "; values further apart take several steps",
+                    )
+                )
         added = "A change of several attributes at once counts with the sum of their distances, each in its unit."
         return Words(tuple(protected), tuple(unprotected), (added,) if len(protected) > 1 else ())
-
-    def _rule(self, name: str) -> Rule:
-        axis, attribute = self.domain.axis(name), self.domain[name]
-        edge = self.widest_edge(name)
-        first, last = (0, 0) if edge is None else (edge[0][axis], edge[1][axis])
-        if last - first >= attribute.size - 1:
-            return Rule(f"{quoted(name)}: every two values are a secret pair")
-        reach = attribute.distance(self.theta / self.weights[axis])
-        return Rule(
-            f"{quoted(name)}: values at most {reach} apart are secret pairs",
-            f"{attribute.say(first)} and {attribute.say(last)}",
-            "; values further apart take several steps",
-        )
-
-
-def _windows(attribute: Attribute, distance: Fraction) -> Iterable[tuple[int, int]]:
-    """Yield every position with the last one that is near enough."""
-    if isinstance(attribute, Binned):
-        return within(attribute, distance)
-    first, last = widest(attribute, distance)
-    return ((start, min(start + last - first, attribute.size - 1)) for start in range(attribute.size))
 
 
 def _closest(first: Subset, second: Subset) -> Iterator[tuple[int, int]]:

@@ -19,7 +19,7 @@ from blowfish_privacy.known_facts.fact_model import Classes, projections
 from blowfish_privacy.queries.query import LinearForm, Pattern
 from blowfish_privacy.support.arrays import Integers
 
-Whole: TypeAlias = npt.NDArray[np.object_]
+WholeNumbers: TypeAlias = npt.NDArray[np.object_]
 """Whole numbers of any length."""
 
 
@@ -37,9 +37,10 @@ class Scalar(ABC):
     def values(self, cells: Integers) -> Integers:
         """Return the numbers of many values, given one per row."""
 
+    @cached_property
     @abstractmethod
     def _piece_ends(self) -> tuple[Integers, Integers]:
-        """Return the lowest and the highest number in each piece."""
+        """The lowest and the highest number in each piece."""
 
     @abstractmethod
     def _cell_in(self, piece: int, *, highest: bool) -> Cell:
@@ -47,18 +48,18 @@ class Scalar(ABC):
 
     @cached_property
     def _ends(self) -> tuple[Integers, Integers]:
-        lows, highs = self._piece_ends()
+        lows, highs = self._piece_ends
         return _first_of_each(self.classes.pieces, lows), _first_of_each(self.classes.pieces, -highs)
 
     @cached_property
-    def low(self) -> Whole:
+    def low(self) -> WholeNumbers:
         """The lowest number in each class."""
-        return self._piece_ends()[0][self._ends[0]].astype(object)
+        return self._piece_ends[0][self._ends[0]].astype(object)
 
     @cached_property
-    def high(self) -> Whole:
+    def high(self) -> WholeNumbers:
         """The highest number in each class."""
-        return self._piece_ends()[1][self._ends[1]].astype(object)
+        return self._piece_ends[1][self._ends[1]].astype(object)
 
     def lowest(self, label: int) -> Cell:
         """Return a value in a class at which the number is lowest."""
@@ -82,6 +83,7 @@ class Ranked(Scalar):
     def values(self, cells: Integers) -> Integers:
         return self._lowest + cells[:, self._axis] * self._growth
 
+    @cached_property
     def _piece_ends(self) -> tuple[Integers, Integers]:
         groups, along = self.classes.groups[self._axis], self.classes.along(self._axis)
         first, last = (
@@ -110,11 +112,8 @@ class Tabled(Scalar):
     def values(self, cells: Integers) -> Integers:
         return self._table[tuple(cells[:, axis] for axis in self._axes)]
 
-    def _piece_ends(self) -> tuple[Integers, Integers]:
-        return self._by_piece
-
     @cached_property
-    def _by_piece(self) -> tuple[Integers, Integers]:
+    def _piece_ends(self) -> tuple[Integers, Integers]:
         projected = projections(self.classes.labels.shape, self._axes)
         low, high = self._table, self._table
         for dimension, axis in enumerate(self._axes):
@@ -157,9 +156,9 @@ _CANDIDATES = 6
 class Span:
     """How much a query can change inside each class and between classes, in units."""
 
-    diameters: Whole
+    diameters: WholeNumbers
     """For each class, a bound on the change when a record moves inside it."""
-    whole: int
+    largest: int
     """A bound on the change when a record moves, wherever it goes."""
     scalars: tuple[Scalar, ...]
     """Numbers whose largest change is the query's change; empty where there would be too many."""
@@ -173,7 +172,7 @@ class Span:
     def between(self, a: int, b: int) -> int:
         """Bound the change when a record moves from one class to another."""
         if not self.ranked:
-            return self.whole
+            return self.largest
         (scalar,) = self.guides
         return int(max(scalar.high[b] - scalar.low[a], scalar.high[a] - scalar.low[b]))
 
@@ -197,8 +196,8 @@ def span_of(form: LinearForm, classes: Classes) -> Span:
 def _of_scalars(scalars: Sequence[Scalar]) -> Span:
     ranges = [scalar.high - scalar.low for scalar in scalars]
     widest = np.maximum.reduce(ranges)
-    whole = max(int(scalar.high.max() - scalar.low.min()) for scalar in scalars)
-    return Span(widest, whole, tuple(scalars), tuple(scalars), injective=False)
+    largest = max(int(scalar.high.max() - scalar.low.min()) for scalar in scalars)
+    return Span(widest, largest, tuple(scalars), tuple(scalars), injective=False)
 
 
 def _of_matrix(form: LinearForm, classes: Classes) -> Span:
@@ -207,9 +206,9 @@ def _of_matrix(form: LinearForm, classes: Classes) -> Span:
         return _of_scalars(_signed(form.domain, matrix, classes))
     outputs = [Tabled(classes, form.domain, row) for row in matrix]
     ranges = np.sum([scalar.high - scalar.low for scalar in outputs], axis=0)
-    whole = sum(int(scalar.high.max() - scalar.low.min()) for scalar in outputs)
+    largest = sum(int(scalar.high.max() - scalar.low.min()) for scalar in outputs)
     guides = [*outputs[:_MOST_SIGNS], Tabled(classes, form.domain, matrix.sum(axis=0))]
-    return Span(ranges, whole, (), tuple(guides), injective=False)
+    return Span(ranges, largest, (), tuple(guides), injective=False)
 
 
 def _signed(domain: Domain, matrix: Integers, classes: Classes) -> list[Scalar]:

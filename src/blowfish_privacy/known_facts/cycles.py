@@ -287,8 +287,8 @@ def biconnected(arcs: Iterable[tuple[int, int]]) -> list[set[int]]:
     """Return the biconnected components of a graph, ignoring directions."""
     import networkx as nx
 
-    parts: Any = nx.biconnected_components(nx.Graph(list(arcs)))
-    return list(parts)
+    components: Any = nx.biconnected_components(nx.Graph(list(arcs)))
+    return list(components)
 
 
 @dataclass(frozen=True)
@@ -432,9 +432,9 @@ def heaviest_cycle(
 
 def _heaviest(weights: Weights, most: int, clock: Clock) -> Route | None:
     """Search the parts that could contain the heaviest cycle."""
-    parts = [(at_most(sorted(part), inner, most), sorted(part), inner) for part, inner in _parts(weights)]
+    components = [(at_most(sorted(part), inner, most), sorted(part), inner) for part, inner in _components(weights)]
     best: Route | None = None
-    for limit, part, inner in sorted(parts, key=lambda entry: -entry[0]):
+    for limit, part, inner in sorted(components, key=lambda entry: -entry[0]):
         if best is not None and limit <= best.bound:
             break
         route = _within(part, inner, most, clock)
@@ -442,7 +442,7 @@ def _heaviest(weights: Weights, most: int, clock: Clock) -> Route | None:
     return best
 
 
-def _parts(weights: Weights) -> Iterator[tuple[set[int], Weights]]:
+def _components(weights: Weights) -> Iterator[tuple[set[int], Weights]]:
     """Split the graph into parts such that every cycle lies within one of them."""
     import networkx as nx
 

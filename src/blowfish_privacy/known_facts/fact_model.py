@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Box, Cell, Domain, Subset
-from blowfish_privacy.errors import PolicyError, RefusalError
+from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.graphs.class_pairs import ClassPairs, GroupOf, Pieces, cell_labels
 from blowfish_privacy.graphs.graph import Hops, differing
-from blowfish_privacy.known_facts.facts import Assumptions, KnownFact, KnownMarginal, relevant_domain
+from blowfish_privacy.known_facts.facts import Assumptions, KnownFact, KnownMarginal, contradiction, relevant_domain
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.limits import KNOWN_PIECES
 from blowfish_privacy.support.progress import task
@@ -137,14 +137,14 @@ class Incidence:
         for row, pivot in enumerate(pivots):
             residues[pivot] = -table[row, free] % PRIME
         fractions = [_fraction(int(residue)) for residue in residues]
-        if any(each is None for each in fractions):
+        exact = [fraction for fraction in fractions if fraction is not None]
+        if len(exact) < len(fractions):
             return None
-        exact = [each for each in fractions if each is not None]
         scale = lcm(*(low for _, low in exact))
-        whole = [high * (scale // low) for high, low in exact]
-        common = gcd(*whole)
+        multiples = [high * (scale // low) for high, low in exact]
+        common = gcd(*multiples)
         vector = np.zeros(self.columns, dtype=np.int64)
-        vector[~self.settled] = [number // common for number in whole]
+        vector[~self.settled] = [number // common for number in multiples]
         return vector if not (self.matrix @ vector).any() else None
 
 
@@ -217,18 +217,9 @@ class Classes:
         """The number of classes."""
         return self.incidence.columns
 
-    @property
-    def as_pieces(self) -> Pieces:
-        """The pieces and their classes, in the form that secret graphs work with."""
-        return Pieces(self.groups, self.labels, self.size)
-
     def of(self, cell: Cell) -> int:
         """Return the class of a value."""
-        return int(self.labels[tuple(lookup(p) for lookup, p in zip(self._lookups, cell, strict=True))])
-
-    def group_of(self, axis: int, position: int) -> int:
-        """Return the number of the group that contains a position of an attribute."""
-        return self._lookups[axis](position)
+        return int(self.labels[tuple(group_of(p) for group_of, p in zip(self.group_of, cell, strict=True))])
 
     @cached_property
     def pieces(self) -> Integers:
@@ -245,8 +236,9 @@ class Classes:
         return tuple(groups[int(index)] for groups, index in zip(self.groups, indices, strict=True))
 
     @cached_property
-    def _lookups(self) -> tuple[GroupOf, ...]:
-        return tuple(GroupOf(groups) for groups in self.groups)
+    def group_of(self) -> tuple[GroupOf, ...]:
+        """For each attribute, what finds the group that contains a position."""
+        return tuple(map(GroupOf, self.groups))
 
 
 def classes_of(domain: Domain, known: Sequence[KnownFact]) -> Classes:
@@ -345,10 +337,10 @@ class _Cut:
             groups = tuple(Subset.span(p, p + 1) for p in range(size))
             spread = [mask for mask, start, stop in zip(masks, starts, stops, strict=True) for _ in range(start, stop)]
             return cls(groups, _words(spread, len(boxes)))
-        alike: dict[int, list[tuple[int, int]]] = {}
+        by_mask: dict[int, list[tuple[int, int]]] = {}
         for mask, start, stop in zip(masks, starts, stops, strict=True):
-            alike.setdefault(mask, []).append((start, stop))
-        return cls(tuple(Subset.union(runs) for runs in alike.values()), _words(list(alike), len(boxes)))
+            by_mask.setdefault(mask, []).append((start, stop))
+        return cls(tuple(map(Subset.union, by_mask.values())), _words([*by_mask], len(boxes)))
 
 
 def _words(masks: Sequence[int], bits: int) -> Integers:
@@ -448,7 +440,7 @@ def _across(graph: SecretGraph, classes: Classes) -> Iterator[tuple[str, Arc]]:
 
 def _lifted(classes: Classes, axis: int, pair: tuple[int, int]) -> Arc:
     """Choose the other attributes such that a fact distinguishes the two positions."""
-    first, second = (classes.group_of(axis, position) for position in pair)
+    first, second = map(classes.group_of[axis], pair)
     one, other = (np.moveaxis(classes.labels, axis, 0)[number] for number in (first, second))
     indices = [int(number) for number in np.argwhere(one != other)[0]]
     others = classes.groups[:axis] + classes.groups[axis + 1 :]
@@ -465,7 +457,7 @@ def joined_classes(graph: SecretGraph, classes: Classes) -> ClassPairs:
 
     ``ends`` is about values of that domain: where records have further attributes, a class has more.
     """
-    return graph.class_pairs(classes.as_pieces)
+    return graph.class_pairs(Pieces(classes.groups, classes.labels, classes.size))
 
 
 # What is left of the classes where counts are stated.
@@ -572,10 +564,7 @@ def _class_counts(incidence: Incidence, rows: Sequence[FactRow], records: int | 
         left = matrix @ unknown.astype(np.int64)
         rest = totals - matrix @ np.where(unknown, 0, counts)
         if (rest < 0).any() or (rest[left == 0] != 0).any():
-            raise PolicyError(
-                "known facts contradict each other: no table satisfies all of them together.",
-                hint="check the counts in the policy.",
-            )
+            raise contradiction("no table satisfies all of them together")
         empty = (matrix[(rest == 0) & (left > 0)].sum(axis=0) > 0) & unknown
         single = np.flatnonzero(left == 1)
         if not empty.any() and not len(single):

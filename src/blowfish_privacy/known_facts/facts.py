@@ -26,7 +26,7 @@ from blowfish_privacy.domain import (
     read_box,
     worded,
 )
-from blowfish_privacy.errors import DomainError, PolicyError, RefusalError, brief, brief_name, nearest
+from blowfish_privacy.errors import PolicyError, RefusalError, brief, brief_name, located, nearest
 from blowfish_privacy.graphs import SecretGraph
 from blowfish_privacy.support.file_forms import Form, InSchema, Names, OneOf, Several, Wanted, kind_of, register
 from blowfish_privacy.support.limits import MARGINAL_CELLS, RECORDS
@@ -132,9 +132,9 @@ class KnownCount(Fact):
 
     def words(self, domain: Domain, *, whole: bool = False) -> str:
         """Put the fact into words; long lists of values are cut short unless the ``whole`` is asked for."""
-        said = [f"{quoted(name)} {_show_choice(domain, name, self.where[name], whole=whole)}" for name in self.where]
+        choices = [f"{quoted(name)} {_show_choice(domain, name, self.where[name], whole=whole)}" for name in self.where]
         stated = "" if self.count is None else f" ({self.count:,})"
-        return f"how many records have {' and '.join(said)}{stated}"
+        return f"how many records have {' and '.join(choices)}{stated}"
 
     def canonical(self, domain: Domain) -> Any:
         """Return the selected positions and the count as plain JSON values."""
@@ -250,9 +250,9 @@ class KnownMarginal(Fact):
         if counts is None:
             return None
         table = np.array(counts, dtype=object).reshape(self.projected(domain).shape)
-        own = [name for name in self.attributes if name in names]
-        kept = table.sum(axis=tuple(axis for axis, name in enumerate(self.attributes) if name not in names))
-        return kept.transpose([own.index(name) for name in names])
+        kept = [name for name in self.attributes if name in names]
+        sums = table.sum(axis=tuple(axis for axis, name in enumerate(self.attributes) if name not in names))
+        return sums.transpose([kept.index(name) for name in names])
 
     def counted(self, domain: Domain) -> Iterator[CountedBox]:
         """Yield every cell as a box with its count."""
@@ -307,10 +307,8 @@ def _from_mapping(marginal: Domain, given: Mapping[Any, Any]) -> tuple[int, ...]
         values = key if isinstance(key, tuple) else (key,)
         if len(values) != len(marginal.names):
             raise PolicyError(f"{brief(key)} does not give a value for each of {', '.join(marginal.names)}.")
-        try:
+        with located("known marginal", PolicyError):
             cell = marginal.cell(dict(zip(marginal.names, values, strict=True)))
-        except DomainError as error:
-            raise PolicyError(f"known marginal: {error.message}", hint=error.hint) from None
         if marginal.flat(cell) in counts:
             raise PolicyError(f"the known marginal gives two counts for {marginal.show(cell)}.")
         counts[marginal.flat(cell)] = checked_count(count)
@@ -328,13 +326,9 @@ def _flatten(counts: Any, shape: Sequence[int]) -> list[Any] | None:
         return None
     if len(shape) == 1 or (len(counts) == prod(shape) and not any(isinstance(c, list | tuple) for c in counts)):
         return list(counts) if len(counts) == prod(shape) else None
-    parts = [_flatten(part, shape[1:]) for part in counts]
-    if len(parts) != shape[0] or any(part is None for part in parts):
-        return None
-    return [count for part in parts if part is not None for count in part]
+    rows = [row for row in (_flatten(part, shape[1:]) for part in counts) if row is not None]
+    return [count for row in rows for count in row] if len(rows) == len(counts) == shape[0] else None
 
-
-# The kinds of known facts, and how they are read from a policy file.
 
 KnownFact: TypeAlias = KnownCount | KnownMarginal
 
@@ -404,7 +398,7 @@ def check_facts(domain: Domain, known: Sequence[KnownFact], stated_size: int | N
     for fact in known:
         for counted in [] if isinstance(fact, KnownMarginal) else fact.counted(domain):
             if size is not None and counted.count is not None and counted.count > size:
-                raise _contradiction(f"{fact.words(domain)} exceeds the number of records, {size:,}")
+                raise contradiction(f"{fact.words(domain)} exceeds the number of records, {size:,}")
     if len(known) <= _MOST_PAIRWISE:
         for first, second in combinations(known, 2):
             match first, second:
@@ -438,7 +432,7 @@ def _check_together(domain: Domain, known: Sequence[KnownFact], size: int | None
     used = slice(None) if size is not None else slice(0, len(stated))
     solved = linprog(np.zeros(pieces), A_eq=table[used], b_eq=counts[used], bounds=(0, None), method="highs")
     if solved.status == 2:
-        raise _contradiction("no table satisfies all of them together")
+        raise contradiction("no table satisfies all of them together")
 
 
 def _pieces(domain: Domain, stated: Sequence[CountedBox]) -> tuple[int, list[int], list[int]] | None:
@@ -473,8 +467,9 @@ def disjoint(one: Box, other: Box) -> bool:
     return any(name in other and not len(subset & other[name]) for name, subset in one.items())
 
 
-def _contradiction(said: str) -> PolicyError:
-    return PolicyError(f"known facts contradict each other: {said}.", hint="check the counts in the policy.")
+def contradiction(problem: str) -> PolicyError:
+    """Build the error of facts that no table satisfies."""
+    return PolicyError(f"known facts contradict each other: {problem}.", hint="check the counts in the policy.")
 
 
 def _total(domain: Domain, known: Sequence[KnownFact], stated: int | None) -> int | None:
@@ -488,7 +483,7 @@ def _total(domain: Domain, known: Sequence[KnownFact], stated: int | None) -> in
             totals.append((fact.count, "a count of everybody"))
     for total, name in totals[1:]:
         if total != totals[0][0]:
-            raise _contradiction(f"{totals[0][1]} implies {totals[0][0]:,} records, but {name} implies {total:,}")
+            raise contradiction(f"{totals[0][1]} implies {totals[0][0]:,} records, but {name} implies {total:,}")
     return totals[0][0] if totals else None
 
 
@@ -499,7 +494,7 @@ def _check_marginals(domain: Domain, first: KnownMarginal, second: KnownMarginal
         return
     for cell in map(tuple, np.argwhere(one != other).tolist()):
         where = domain.project(shared).show(cell)
-        raise _contradiction(f"two marginals disagree on {where}: {one[cell]:,} and {other[cell]:,}")
+        raise contradiction(f"two marginals disagree on {where}: {one[cell]:,} and {other[cell]:,}")
 
 
 def _check_mixed(domain: Domain, marginal: KnownMarginal, fact: KnownCount) -> None:
@@ -513,7 +508,7 @@ def _check_mixed(domain: Domain, marginal: KnownMarginal, fact: KnownCount) -> N
             least += (counted.count or 0) if inside(counted.box, box) else 0
     if not least <= fact.count <= most:
         must = f"{least:,}" if least == most else f"between {least:,} and {most:,}"
-        raise _contradiction(f"{fact.words(domain)} must be {must} by the marginal of {', '.join(marginal.attributes)}")
+        raise contradiction(f"{fact.words(domain)} must be {must} by the marginal of {', '.join(marginal.attributes)}")
 
 
 def _check_counts(domain: Domain, first: KnownCount, second: KnownCount, size: int | None) -> None:
@@ -523,11 +518,11 @@ def _check_counts(domain: Domain, first: KnownCount, second: KnownCount, size: i
     pair = f"{first.words(domain)} and {second.words(domain)}"
     first_more = inside(one, other) and first.count > second.count
     if first_more or (inside(other, one) and second.count > first.count):
-        raise _contradiction(f"{pair}: one condition is part of the other but has the larger count")
+        raise contradiction(f"{pair}: one condition is part of the other but has the larger count")
     if size is not None and disjoint(one, other) and first.count + second.count > size:
-        raise _contradiction(f"{pair} have nobody in common but add up to more than the {size:,} records")
+        raise contradiction(f"{pair} have nobody in common but add up to more than the {size:,} records")
     if size is not None and _cover(domain, one, other) and first.count + second.count < size:
-        raise _contradiction(f"{pair} cover everybody but add up to fewer than the {size:,} records")
+        raise contradiction(f"{pair} cover everybody but add up to fewer than the {size:,} records")
 
 
 def _cover(domain: Domain, one: Box, other: Box) -> bool:

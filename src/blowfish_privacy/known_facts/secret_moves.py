@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from blowfish_privacy.domain import Attribute, Subset
 from blowfish_privacy.errors import RefusalError
+from blowfish_privacy.graphs.class_pairs import ClassPairs
 from blowfish_privacy.known_facts import atoms
 from blowfish_privacy.known_facts.atoms import Weigh, weigh_all, weigh_by
 from blowfish_privacy.known_facts.changes import LargestChange, Moves, Span, change
@@ -105,9 +106,9 @@ def policy_graph(policy: Assumptions) -> PolicyGraph:
             lowered, lifted = counted[source] - counted[target], counted[target] - counted[source]
             sparse &= len(lowered) <= 1 and len(lifted) <= 1
             arcs |= {(a, b) for a in lowered or {above} for b in lifted or {below}}
-    said = list(_names(policy, classes))
-    named = (*(said[row] for row in rows), "v+", "v-")
-    return PolicyGraph(named, tuple(sorted(arcs)), sparse=sparse, exact=joined.exact)
+    names_of_rows = [*_names(policy, classes)]
+    nodes = (*(names_of_rows[row] for row in rows), "v+", "v-")
+    return PolicyGraph(nodes, tuple(sorted(arcs)), sparse=sparse, exact=joined.exact)
 
 
 def _names(policy: Assumptions, classes: Classes) -> Iterator[str]:
@@ -129,8 +130,8 @@ def _shown(attribute: Attribute, chosen: Subset) -> str:
     singles = ((position, position + 1) for position in islice(chosen, _MOST_RUNS + 1))
     runs = chosen.runs if attribute.ordered else tuple(singles)
     ends = [(attribute.show(start), attribute.show(stop - 1)) for start, stop in runs[:_MOST_RUNS]]
-    said = [low if low == high else f"{low} to {high}" for low, high in ends]
-    return " or ".join(said) + (" or .." if len(runs) > _MOST_RUNS else "")
+    ranges = [low if low == high else f"{low} to {high}" for low, high in ends]
+    return " or ".join(ranges) + (" or .." if len(runs) > _MOST_RUNS else "")
 
 
 # Under ``secret-moves`` every moving record follows a secret pair: a weaker promise, which a policy has to ask for.
@@ -150,7 +151,13 @@ _MOST_EDGES = 40
 
 def largest_change(model: FactModel, form: LinearForm, span: Span, *, widest: int, anywhere: Bound) -> LargestChange:
     """Find the largest change of a query when all records that move follow secret pairs."""
-    largest = _around(model, form, span, widest) if model.incidence.nullity == 0 else _searched(model, form, span)
+    if model.incidence.nullity != 0:
+        largest = _searched(model, form, span)
+    elif model.inner is None:
+        largest = _unlisted(model, form, span, widest)
+    else:
+        around = [_listed(model, form, weigh, by_class=span.injective) for weigh in _weights(model, form, span)]
+        largest = max(around, key=lambda cycle: cycle.value)
     if largest is None:
         largest = _sparse(model, widest)
     if largest is None:
@@ -165,12 +172,10 @@ def largest_change(model: FactModel, form: LinearForm, span: Span, *, widest: in
 def most_moves(model: FactModel) -> int | None:
     """Return how many records move together at most; None if no theorem bounds them."""
     if model.incidence.nullity == 0:
-        try:
-            joined = joined_classes(model.crossing.graph, model.classes).pairs
-        except RefusalError:
+        joined = _joined(model)
+        if joined is None:
             return None
-        both = [pair for a, b in joined if model.live[a] and model.live[b] for pair in ((a, b), (b, a))]
-        cycle = _cycle(model, dict.fromkeys(both, 1), {})
+        cycle = _cycle(model, dict.fromkeys(joined[1], 1), {})
         return 1 if cycle is None else max(1, cycle.weight)
     signs = atoms.signatures(model.incidence)
     if signs is None or model.crossing.listed is None:
@@ -191,13 +196,6 @@ def _sparse(model: FactModel, widest: int) -> LargestChange | None:
 def _bound(largest: LargestChange) -> LargestChange:
     """Reuse a bound for the default relation: it holds here too, but may not be attained."""
     return LargestChange(largest.value, largest.value == 0, largest.method)
-
-
-def _around(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
-    if model.inner is None:
-        return _unlisted(model, form, span, widest)
-    tried = [_listed(model, form, weigh, by_class=span.injective) for weigh in _weights(model, form, span)]
-    return max(tried, key=lambda each: each.value)
 
 
 def _weights(model: FactModel, form: LinearForm, span: Span) -> list[Weigh]:
@@ -228,19 +226,27 @@ def _listed(model: FactModel, form: LinearForm, weigh: Weigh, *, by_class: bool)
 
 def _unlisted(model: FactModel, form: LinearForm, span: Span, widest: int) -> LargestChange | None:
     """Bound the change where there are too many secret pairs to list; None if they join too many classes."""
+    joined = _joined(model)
+    if joined is None:
+        return None
+    pairs, arcs = joined
+    labels = model.live_classes.tolist()
+    inside = min(widest, max((int(span.diameters[label]) for label in labels), default=0))
+    if span.injective:
+        cycle = _cycle(model, dict.fromkeys(arcs, 0), {c: int(span.diameters[c]) for c in labels if pairs.ends[c]})
+    else:
+        across = 0 if model.crossing.unchanged(form.domain.names) else widest
+        cycle = _cycle(model, dict.fromkeys(arcs, across), {})
+    return LargestChange(max(inside, 0 if cycle is None else cycle.weight), exact=False, method=METHOD)
+
+
+def _joined(model: FactModel) -> tuple[ClassPairs, list[tuple[int, int]]] | None:
+    """Find the classes that secret pairs join, and both ways between the live ones; None if they are too many."""
     try:
         joined = joined_classes(model.crossing.graph, model.classes)
     except RefusalError:
         return None
-    both = [pair for a, b in joined.pairs if model.live[a] and model.live[b] for pair in ((a, b), (b, a))]
-    labels = model.live_classes.tolist()
-    inside = min(widest, max((int(span.diameters[label]) for label in labels), default=0))
-    if span.injective:
-        cycle = _cycle(model, dict.fromkeys(both, 0), {c: int(span.diameters[c]) for c in labels if joined.ends[c]})
-    else:
-        across = 0 if model.crossing.unchanged(form.domain.names) else widest
-        cycle = _cycle(model, dict.fromkeys(both, across), {})
-    return LargestChange(max(inside, 0 if cycle is None else cycle.weight), exact=False, method=METHOD)
+    return joined, [arc for a, b in joined.pairs if model.live[a] and model.live[b] for arc in ((a, b), (b, a))]
 
 
 def _cycle(model: FactModel, arcs: dict[tuple[int, int], int], nodes: dict[int, int]) -> Cycle | None:
@@ -280,11 +286,11 @@ def _spread(arcs: tuple[Arc, ...], cycle: Cycle) -> tuple[Arc, ...]:
             for arc in options:
                 grown[arc] = max(
                     ((count + (last.y != arc.x), (*path, arc)) for last, (count, path) in paths.items()),
-                    key=lambda each: each[0],
+                    key=lambda path: path[0],
                 )
             paths = grown
         for last, (count, path) in paths.items():
-            best = max(best, (count + (last.y != first.x), path), key=lambda each: each[0])
+            best = max(best, (count + (last.y != first.x), path), key=lambda chosen: chosen[0])
     return best[1]
 
 

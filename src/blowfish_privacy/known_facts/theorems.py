@@ -21,7 +21,7 @@ from blowfish_privacy.known_facts.changes import (
     Moves,
     Scalar,
     Span,
-    Whole,
+    WholeNumbers,
     candidates,
     change,
     project,
@@ -67,7 +67,7 @@ def scalar_cycle(model: FactModel, scalar: Scalar, *, across: int, widest: int) 
     exact = bound == best and model.decided and largest.attainable
     moves = None
     if exact and arc is not None and len(labels) <= _MOST_WITNESS:
-        moves = around(arc, largest.chosen(arc), scalar.lowest, scalar.highest)
+        moves = around(arc, largest.chosen(arc.source, arc.target), scalar.lowest, scalar.highest)
     return LargestChange(bound, exact, SIMPLE_CYCLES, moves)
 
 
@@ -92,15 +92,12 @@ def vector_cycle(model: FactModel, form: LinearForm, span: Span, *, widest: int)
     across = 0 if model.crossing.unchanged(form.domain.names) else widest
     if model.inner is None:
         two = sorted(diameters[labels].tolist())[:2]
-        bound = largest.all() + min(0, span.whole + across - sum(two))
+        bound = largest.all() + min(0, span.largest + across - sum(two))
         neutral = min(widest, int(diameters[labels].max(initial=0)))
     else:
-        pairs = {(arc.source, arc.target): arc for arc in model.arcs}
-        most = span.whole + across
-        totals = (
-            min(diameters[arc.source] + diameters[arc.target], most) + largest.others(arc) for arc in pairs.values()
-        )
-        bound = max(totals, default=0)
+        pairs = dict.fromkeys((arc.source, arc.target) for arc in model.arcs)
+        most = span.largest + across
+        bound = max((min(diameters[a] + diameters[b], most) + largest.others(a, b) for a, b in pairs), default=0)
         neutral = max((change(form, model.classes, [(arc.x, arc.y)]) for arc in model.inner), default=0)
     bound = int(max(bound, neutral))
     if not model.decided:
@@ -120,7 +117,7 @@ def around(secret: Arc, others: Iterable[int], leave: Callable[[int], Cell], ent
 class _LargestSpans:
     """The classes with the largest spans that a cycle can visit with a limited number of records."""
 
-    def __init__(self, model: FactModel, spans: Whole) -> None:
+    def __init__(self, model: FactModel, spans: WholeNumbers) -> None:
         labels = model.live_classes
         self._spans, records = spans, model.records
         self._room = len(labels) if records is None else min(records, len(labels))
@@ -138,30 +135,29 @@ class _LargestSpans:
         """Sum the largest spans, as many as there are records."""
         return self._sum
 
-    def chosen(self, arc: Arc) -> list[int]:
+    def chosen(self, source: int, target: int) -> list[int]:
         """Choose the classes other than those of a secret pair, omitting those without a span."""
-        rest = [label for label in self._head if label not in (arc.source, arc.target) and self._spans[label]]
+        rest = [label for label in self._head if label not in (source, target) and self._spans[label]]
         # Classes of one sign side by side: a cycle that alternates between the signs of a kernel vector falls apart.
-        first = self._signs.get(arc.target) or -self._signs.get(arc.source, 1)
+        first = self._signs.get(target) or -self._signs.get(source, 1)
         return sorted(rest[: self._room - 2], key=lambda label: -self._signs.get(label, 0) * first)
 
-    def besides(self, source: Integers, target: Integers) -> Whole:
+    def besides(self, source: Integers, target: Integers) -> WholeNumbers:
         """Sum the spans of the other classes, for many pairs of classes."""
         if self._room == len(self._order):
             return self._sum - self._spans[source] - self._spans[target]
-        pairs = dict.fromkeys(zip(source.tolist(), target.tolist(), strict=True), 0)
-        for a, b in pairs:
-            pairs[a, b] = self.others(Arc((), (), a, b))
-        return np.array([pairs[pair] for pair in zip(source.tolist(), target.tolist(), strict=True)], dtype=object)
+        pairs = [*zip(source.tolist(), target.tolist(), strict=True)]
+        sums = {pair: self.others(*pair) for pair in {*pairs}}
+        return np.array([sums[pair] for pair in pairs], dtype=object)
 
-    def others(self, arc: Arc) -> int:
+    def others(self, source: int, target: int) -> int:
         """Sum the spans of the classes other than those of a secret pair."""
         if self._room == len(self._order):
-            return int(self._sum - self._spans[arc.source] - self._spans[arc.target])
-        return int(sum(self._spans[label] for label in self.chosen(arc)))
+            return int(self._sum - self._spans[source] - self._spans[target])
+        return int(sum(self._spans[label] for label in self.chosen(source, target)))
 
 
-def _closest(low: Whole, high: Whole) -> int:
+def _closest(low: WholeNumbers, high: WholeNumbers) -> int:
     """Return the smallest difference between the highest number of one class and the lowest of another."""
     by_high, by_low = np.argsort(high)[:2], np.argsort(-low)[:2]
     pairs = [(h, lo) for h in by_high for lo in by_low if h != lo]
@@ -185,7 +181,7 @@ def _attaining(model: FactModel, form: LinearForm, span: Span, largest: _Largest
     tried: list[Moves] = [((arc.x, arc.y),) for arc in (model.inner or ())[:_MOST_TRIED]]
     arcs = {(project(form, classes, a.x), project(form, classes, a.y), a.source, a.target): a for a in model.arcs}
     for arc in [*arcs.values()][:_MOST_TRIED]:
-        others = largest.chosen(arc)
+        others = largest.chosen(arc.source, arc.target)
         for guide in span.guides:
             tried.append(around(arc, others, guide.lowest, guide.highest))
             tried.append(around(arc, others, guide.highest, guide.lowest))
@@ -251,7 +247,7 @@ def scalar_flow(model: FactModel, kernel: Integers, scalar: Scalar, form: Linear
 def vector_flow(model: FactModel, kernel: Integers, form: LinearForm, span: Span) -> LargestChange:
     """Bound the change of several numbers over all flows; every unit may go anywhere."""
     diameters = span.diameters[model.live_classes]
-    value = int(through(kernel, diameters) + abs(kernel).sum() // 2 * span.whole)
+    value = int(through(kernel, diameters) + abs(kernel).sum() // 2 * span.largest)
     for net in (kernel, -kernel):
         for moves in _guided(model, net, diameters, span):
             if moves is not None and _attains(model, form, moves, value):
@@ -267,7 +263,7 @@ def _always(model: FactModel, kernel: Integers) -> bool:
     return model.crossing.graph.complete and model.free and enough
 
 
-def through(kernel: Integers, spans: Whole) -> int:
+def through(kernel: Integers, spans: WholeNumbers) -> int:
     """Return the largest total that can pass through the classes, each pass weighted with the span of the class."""
     total = 0
     for side in (kernel < 0, kernel > 0):
@@ -280,7 +276,7 @@ def through(kernel: Integers, spans: Whole) -> int:
     return int(total + units * sum(spans[kernel == 0]))
 
 
-def queue(model: FactModel, net: Integers, spans: Whole, leave: Place, enter: Place) -> Moves | None:
+def queue(model: FactModel, net: Integers, spans: WholeNumbers, leave: Place, enter: Place) -> Moves | None:
     """Let all units travel through the classes one after the other; None if there are too many moves to list."""
     labels = model.live_classes
     sources, sinks = (
@@ -306,7 +302,7 @@ def _attains(model: FactModel, form: LinearForm, moves: Moves, value: int) -> bo
     return change(form, model.classes, moves) == value and any(secret(x, y) for x, y in moves)
 
 
-def _guided(model: FactModel, net: Integers, spans: Whole, span: Span) -> list[Moves | None]:
+def _guided(model: FactModel, net: Integers, spans: WholeNumbers, span: Span) -> list[Moves | None]:
     if not span.guides:
         ends = {int(label): candidates(model.classes, int(label)) for label in model.live_classes}
         return [queue(model, net, spans, lambda c: ends[c][0], lambda c: ends[c][-1])]
@@ -329,8 +325,8 @@ ALONE = "known counts leave single moves only, inside classes that may hold a re
 
 def under_facts(form: LinearForm, policy: Assumptions) -> LargestChange | None:
     """Find the largest change of a query between neighbours; None if the facts make no difference."""
-    asked = set(form.domain.names)
-    if any(isinstance(fact, KnownMarginal) and asked <= set(fact.attributes) for fact in policy.known):
+    names = set(form.domain.names)
+    if any(isinstance(fact, KnownMarginal) and names <= set(fact.attributes) for fact in policy.known):
         return LargestChange(0, exact=True, method=FOLLOWS)
     model = fact_model(policy, form.domain.names)
     if not model.crossing.exists and model.live.all():
@@ -350,10 +346,8 @@ def _alone(model: FactModel, form: LinearForm) -> LargestChange:
         return LargestChange(_widest(form, model), exact=False, method=ALONE, together=False)
     tried = [((arc.x, arc.y),) for arc in model.inner]
     changes = [(change(form, model.classes, moves), moves) for moves in tried]
-    value, moves = max(changes, default=(0, None), key=lambda each: each[0])
-    return LargestChange(
-        value, exact=model.decided, method=ALONE, moves=moves if model.decided else None, together=False
-    )
+    value, moves = max(changes, default=(0, None), key=lambda tried: tried[0])
+    return LargestChange(value, model.decided, ALONE, moves if model.decided else None, together=False)
 
 
 def most_secret_moves(policy: Assumptions, names: tuple[str, ...]) -> int | None:
@@ -367,17 +361,14 @@ def most_secret_moves(policy: Assumptions, names: tuple[str, ...]) -> int | None
 def _anywhere(model: FactModel, form: LinearForm, span: Span) -> LargestChange:
     widest = _widest(form, model)
     if span.scalars:
-        best = max((_scalar(model, form, scalar, widest) for scalar in span.scalars), key=lambda each: each.value)
-        return _capped(model, span, best)
-    return _capped(model, span, _vector(model, form, span, widest))
-
-
-def _capped(model: FactModel, span: Span, largest: LargestChange) -> LargestChange:
-    """Cap the change by what all records can contribute."""
-    most = None if model.records is None else model.records * span.whole
-    if most is not None and most < largest.value:
-        return replace(largest, value=most, exact=False, moves=None)
-    return largest
+        largest = max(
+            (_scalar(model, form, scalar, widest) for scalar in span.scalars), key=lambda change: change.value
+        )
+    else:
+        largest = _vector(model, form, span, widest)
+    # All records together contribute no more than this.
+    most = None if model.records is None else model.records * span.largest
+    return largest if most is None or largest.value <= most else replace(largest, value=most, exact=False, moves=None)
 
 
 def _widest(form: LinearForm, model: FactModel) -> int:
@@ -436,7 +427,7 @@ def _first_that_applies(
     cycle: LargestChange,
     flow: Callable[[Integers], LargestChange],
     search: Callable[[Integers], LargestChange],
-    spans: Whole,
+    spans: WholeNumbers,
     between: Callable[[int, int], int],
 ) -> LargestChange:
     """Take the theorem of the nullity: cycles, cycles and flows along the kernel vector, or all sets of moves."""
@@ -455,7 +446,7 @@ def _first_that_applies(
 
 
 def _around_core(
-    model: FactModel, cycle: LargestChange, spans: Whole, between: Callable[[int, int], int]
+    model: FactModel, cycle: LargestChange, spans: WholeNumbers, between: Callable[[int, int], int]
 ) -> LargestChange:
     """Search the classes that the counts do not settle; each move there may also pass once through every settled class.
 
@@ -497,8 +488,8 @@ def _chosen(model: FactModel, atom: Atom) -> Moves:
     return tuple(move.secret or (leave[move.classes[0]], enter[move.classes[1]]) for move in atom.moves)
 
 
-_MOST_ASKED = 20
-"""Facts of which each is asked whether it is free by itself."""
+_MOST_ALONE = 20
+"""Of so many facts, each is looked at by itself."""
 
 
 def _is_free(policy: Any, number: int) -> bool:
@@ -520,11 +511,11 @@ def refusal(model: FactModel) -> RefusalError:
     facts = {
         fact for fact in facts if any(policy.graph.changes(name) for name in policy.known[fact].attributes)
     } or facts
-    if len(facts) <= _MOST_ASKED:
+    if len(facts) <= _MOST_ALONE:
         # One that no secret pair changes is free, whatever others are known beside it.
         facts = {fact for fact in facts if not _is_free(policy, fact)} or facts
-    said = [*dict.fromkeys(policy.known[fact].words(policy.domain) for fact in sorted(facts))]
-    named = "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
+    sentences = [*dict.fromkeys(policy.known[fact].words(policy.domain) for fact in sorted(facts))]
+    named = "; ".join(sentences[:4]) + (f"; and {len(sentences) - 4} more" if len(sentences) > 4 else "")
     hint = "replace the facts that cross by one joint marginal, or list fewer facts"
     if policy.compensation == "anywhere":
         hint += "; if attackers already know each record up to its secret pairs, compensation: secret-moves may be "

@@ -49,8 +49,8 @@ def product(left: Weight, right: Weight) -> Weight:
 
 def total(weights: Sequence[Weight], bits: int) -> Weight:
     """Enclose a sum, with so many bits at most."""
-    parts, exponent = aligned(weights, bits)
-    low, high = sum(part.low for part in parts), sum(part.high for part in parts)
+    enclosures, exponent = aligned(weights, bits)
+    low, high = sum(number.low for number in enclosures), sum(number.high for number in enclosures)
     excess = max(0, high.bit_length() - bits)
     return Weight(low >> excess, ceiling_shift(high, excess), exponent + excess)
 
@@ -135,7 +135,7 @@ class _Shares:
         return Interval((low << bits) // self._highs[-1], -((-high << bits) // self.lows[-1]))
 
     def _enclose(self, bits: int) -> None:
-        parts, _ = aligned(self._weights(bits), bits)
+        enclosures, _ = aligned(self._weights(bits), bits)
         self._bits = bits
-        self.lows = list(accumulate(part.low for part in parts))
-        self._highs = list(accumulate(part.high for part in parts))
+        self.lows = list(accumulate(number.low for number in enclosures))
+        self._highs = list(accumulate(number.high for number in enclosures))

@@ -219,7 +219,7 @@ def _covers(bound: int, rate: Fraction, miss: Fraction) -> bool:
 
 
 _HALVINGS = 50
-_ALIKE = 1e-6
+_EQUAL = 1e-6
 """Scales that differ by less than this share are taken for the larger one."""
 
 
@@ -228,8 +228,8 @@ def each_within(first: Fraction, times: float, second: Fraction, other: float, l
 
     A scale of 0 means no noise. Each draw stays within a bound of its own with probability (1 + level) / 2.
     """
-    each = 1 - checked_miss(level) / 2
-    return sum(quantile(scale, each) * abs(factor) for scale, factor in ((first, times), (second, other)) if scale)
+    share = 1 - checked_miss(level) / 2
+    return sum(quantile(scale, share) * abs(factor) for scale, factor in ((first, times), (second, other)) if scale)
 
 
 def both_within(first: Fraction, times: float, second: Fraction, other: float, level: Number) -> float:
@@ -256,7 +256,7 @@ def _added(large: float, small: float, miss: float) -> float:
 
 
 def _beyond(bound: float, large: float, small: float) -> float:
-    if large - small < _ALIKE * large:
+    if large - small < _EQUAL * large:
         return (1 + bound / (2 * large)) * exp(-bound / large)
     share = (small / large) ** 2
     return (exp(-bound / large) - share * exp(-bound / small)) / (1 - share)

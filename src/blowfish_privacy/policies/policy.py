@@ -266,23 +266,17 @@ def contradicted(policy: Policy, count: Counter, sound: Container[str] | None = 
     together = prod(policy.domain[name].size for name in names) <= _MOST_CELLS
     all_counts = count(names) if names and together else None
     for fact in stated:
-        if all_counts is None:
+        attributes, counts = names, all_counts
+        if counts is None:
             attributes = tuple(name for name in policy.domain if name in fact.attributes)
-            check_size(policy.domain, fact)
-            agrees = _agrees(policy.domain, fact, attributes, count(attributes))
-        else:
-            agrees = _agrees(policy.domain, fact, names, all_counts)
-        if not agrees:
+            if prod(policy.domain[name].size for name in attributes) > _MOST_CELLS:
+                raise RefusalError(
+                    f"{fact.words(policy.domain)}: too many combinations of values to check against the data.",
+                    hint="leave out the stated count; what is known matters more than how many.",
+                )
+            counts = count(attributes)
+        if not _agrees(policy.domain, fact, attributes, counts):
             yield fact
-
-
-def check_size(domain: Domain, fact: KnownFact) -> None:
-    """Refuse a stated count over too many cells to compare with the data."""
-    if prod(domain[name].size for name in fact.attributes) > _MOST_CELLS:
-        raise RefusalError(
-            f"{fact.words(domain)}: too many combinations of values to check against the data.",
-            hint="leave out the stated count; what is known matters more than how many.",
-        )
 
 
 def stated_facts(policy: Policy) -> list[KnownFact]:

@@ -135,8 +135,8 @@ class Population:
         presence = inner.on(PRESENCE)
         amounts: dict[PairClass, Fraction] = {}
         for pairs, amount in inner:
-            for own in self._of_the_whole(pairs) if pairs != PRESENCE else ():
-                amounts[own] = max(amounts.get(own, Fraction(0)), amount)
+            for outer in self._containing(pairs) if pairs != PRESENCE else ():
+                amounts[outer] = max(amounts.get(outer, Fraction(0)), amount)
         alone = one_attribute_at_a_time(self.whole)
         for name in dict.fromkeys([*self.groups, *self.borders]):
             pairs = changing(name) if alone else ALL
@@ -146,7 +146,7 @@ class Population:
             amounts[PRESENCE] = presence
         return Loss.of({self._inside(pairs): amount for pairs, amount in amounts.items()}, inner.measure)
 
-    def _of_the_whole(self, pairs: PairClass) -> tuple[PairClass, ...]:
+    def _containing(self, pairs: PairClass) -> tuple[PairClass, ...]:
         """Return the classes of the whole that hold the pairs of one of the selected records' classes."""
         if pairs == EVERY:
             return (pairs,)
@@ -179,7 +179,7 @@ class Populations:
         self.open = tuple(name for name in self._by if not policy.graph.changes(name))
         """The public attributes of the groups: no secret pair changes them."""
         self.secret = tuple(name for name in self._by if policy.graph.changes(name))
-        self._made: list[Policy] = []
+        self._governed: list[Policy] = []
         self._check_facts(selection.attributes)
 
     @cached_property
@@ -215,18 +215,18 @@ class Populations:
             # No record of another part moves along with one of this part, and what is known of others does not matter.
             return whole
         secrets = whole.secrets.within(whole.domain, box)
-        made = next((policy for policy in self._made if policy.secrets == secrets), None)
-        if made is None:
+        governing = next((policy for policy in self._governed if policy.secrets == secrets), None)
+        if governing is None:
             with warnings.catch_warnings():
-                # Who declared the whole policy was warned.
+                # The user was warned about the policy of the whole table.
                 warnings.simplefilter("ignore", BlowfishWarning)
                 size = "unknown" if whole.size == "unknown" else "known"
-                made = replace(whole, secrets=secrets, known=(), size=size, compensation="anywhere")
+                governing = replace(whole, secrets=secrets, known=(), size=size, compensation="anywhere")
                 uncounted = self._divided and any(map(whole.graph.changes, self._where))
-                if size == "known" and (uncounted or self._moved(made) or _borders(made, self._where)):
-                    made = replace(made, size="unknown")
-            self._made.append(made)
-        return made
+                if size == "known" and (uncounted or self._moved(governing) or _borders(governing, self._where)):
+                    governing = replace(governing, size="unknown")
+            self._governed.append(governing)
+        return governing
 
     def _moved(self, governing: Policy) -> tuple[str, ...]:
         """Return the attributes of groups that pairs of the records governed by a policy change."""

@@ -88,8 +88,8 @@ def largest_overlap(amounts: Iterable[tuple[Region, Fraction]]) -> Fraction:
             best = max(best, most(members, best))
         return best
 
-    whole = [(region, amount.numerator * (unit // amount.denominator)) for region, amount in amounts]
-    return Fraction(most(whole, 0), unit)
+    multiples = [(region, amount.numerator * (unit // amount.denominator)) for region, amount in amounts]
+    return Fraction(most(multiples, 0), unit)
 
 
 def _along(name: str, weighted: Sequence[tuple[Region, int]]) -> Iterable[list[tuple[Region, int]]]:

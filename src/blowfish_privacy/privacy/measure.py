@@ -71,7 +71,7 @@ def epsilon_of(rho: Fraction, delta: Fraction, pure: tuple[Fraction, ...] = ()) 
 
     # Each smaller of two amounts turns the cost down again, so that the search may end beside its least value.
     order = min(map(_order, (cost, cost_in_rho, cost_in_epsilon)), key=lambda order: cost(float(order)))
-    epsilon = epsilon_at(order, rho + sum(min(each**2 / 2, each / order) for each in pure), delta)
+    epsilon = epsilon_at(order, rho + sum(min(lost**2 / 2, lost / order) for lost in pure), delta)
     return epsilon if rho else min(epsilon, round_up(sum(pure, Fraction(0))))
 
 
@@ -275,9 +275,9 @@ class Rho(Measure):
         squares: dict[Fraction, int] = {}
         for amount, steps in chain:
             squares[amount] = squares.get(amount, 0) + steps
-        whole = [amount * steps**2 for amount, steps in squares.items()]
-        mixed = (2 * _root_above(first * second) for first, second in combinations(whole, 2))
-        return sum(whole, Fraction(0)) + sum(mixed, Fraction(0))
+        terms = [amount * steps**2 for amount, steps in squares.items()]
+        mixed = (2 * _root_above(first * second) for first, second in combinations(terms, 2))
+        return sum(terms, Fraction(0)) + sum(mixed, Fraction(0))
 
     def converted(self, amount: Fraction, measure: Measure) -> Fraction:
         if measure is EPSILON:

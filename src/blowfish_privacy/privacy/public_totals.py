@@ -55,10 +55,10 @@ def records_total(cells: int, records: int) -> Totals:
 
 def selected_totals(domain: Domain, box: Box, records: int) -> Totals:
     """Make one part of the cells that selected records may have; every other cell is empty."""
-    own = {name: subset for name, subset in box.items() if name in domain}
-    if not own or domain.size > MOST_CELLS:
+    sides = {name: subset for name, subset in box.items() if name in domain}
+    if not sides or domain.size > MOST_CELLS:
         return records_total(domain.size, records)
-    outside = ~_inside(domain, own)
+    outside = ~_inside(domain, sides)
     labels = np.where(outside, np.cumsum(outside), 0)
     return Totals(labels, np.array([records, *[0] * int(outside.sum())]))
 
@@ -69,34 +69,21 @@ def stated_totals(policy: Policy, names: Sequence[str], records: int) -> Iterato
     if domain.size > MOST_CELLS:
         return
     for fact in stated_facts(policy):
-        made = _of_count(fact, domain, policy.domain, records) if isinstance(fact, KnownCount) else None
-        if isinstance(fact, KnownMarginal):
-            made = _of_marginal(fact, domain, policy.domain)
-        if made is not None:
-            yield made
-
-
-def _of_marginal(fact: KnownMarginal, domain: Domain, whole: Domain) -> Totals | None:
-    """Sum a known marginal down to the attributes that it shares with a query."""
-    shared = [name for name in domain.names if name in fact.attributes]
-    if not shared:
-        return None
-    own = {name: np.arange(domain[name].size) for name in shared}
-    return Totals(_product(domain, own), np.array(fact.summed(whole, shared), dtype=np.int64).reshape(-1))
-
-
-def _of_count(fact: KnownCount, domain: Domain, whole: Domain, records: int) -> Totals | None:
-    """Split the cells in those of the counted box and the others, where the query has all of its attributes."""
-    box = fact.box(whole)
-    if not box or not set(box) <= set(domain.names) or fact.count is None:
-        return None
-    return Totals(_inside(domain, box).astype(np.int64), np.array([records - fact.count, fact.count]))
+        shared = [name for name in domain.names if name in fact.attributes]
+        if isinstance(fact, KnownMarginal) and shared:
+            # The marginal is summed down to the attributes that it shares with the query.
+            labels = _product(domain, {name: np.arange(domain[name].size) for name in shared})
+            yield Totals(labels, np.array(fact.summed(policy.domain, shared), dtype=np.int64).reshape(-1))
+        if isinstance(fact, KnownCount) and fact.count is not None:
+            box = fact.box(policy.domain)
+            if box and set(box) <= set(domain.names):
+                yield Totals(_inside(domain, box).astype(np.int64), np.array([records - fact.count, fact.count]))
 
 
 def _inside(domain: Domain, box: Box) -> npt.NDArray[np.bool_]:
     """Say of each cell whether it lies in a box."""
-    own = {name: np.isin(np.arange(domain[name].size), [*subset]).astype(np.int64) for name, subset in box.items()}
-    return np.all([_product(domain, {name: inside}) for name, inside in own.items()], axis=0)
+    sides = {name: np.isin(np.arange(domain[name].size), [*subset]).astype(np.int64) for name, subset in box.items()}
+    return np.all([_product(domain, {name: inside}) for name, inside in sides.items()], axis=0)
 
 
 def blocks(policy: Policy, names: Sequence[str]) -> Integers | None:
@@ -114,8 +101,8 @@ def _blocks(policy: Policy, names: tuple[str, ...]) -> Integers | None:
     if policy.size == "unknown" or domain.size > MOST_CELLS or graph.connected:
         return None
     labels = _components(graph)
-    parts = int(labels.max()) + 1
-    if not 1 < parts < domain.size or parts > MOST_BLOCKS:
+    count = int(labels.max()) + 1
+    if not 1 < count < domain.size or count > MOST_BLOCKS:
         return None
     try:
         return None if sensitivity_of(BlockForm(domain, labels), policy).value else labels
@@ -149,9 +136,9 @@ def _numbered(graph: SecretGraph, domain: Domain) -> Integers:
     return np.array([numbers.setdefault(graph.component(cell), len(numbers)) for cell in domain.cells()])
 
 
-def _product(domain: Domain, own: Mapping[str, Integers]) -> Integers:
+def _product(domain: Domain, along: Mapping[str, Integers]) -> Integers:
     """Label each cell by the labels of its positions along some attributes."""
-    return cell_labels(domain.shape, {domain.axis(name): labels for name, labels in own.items()}).reshape(-1)
+    return cell_labels(domain.shape, {domain.axis(name): labels for name, labels in along.items()}).reshape(-1)
 
 
 def _in_order(labels: Integers) -> Integers:
@@ -174,8 +161,8 @@ class BlockForm(CountingForm):
         return int(self.labels.max()) + 1
 
     def column(self, x: Cell) -> Sequence[int]:
-        own = self.labels[self.domain.flat(x)]
-        return [int(part == own) for part in range(self.outputs)]
+        label = self.labels[self.domain.flat(x)]
+        return [int(part == label) for part in range(self.outputs)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
         return Fraction(0 if self.labels[self.domain.flat(x)] == self.labels[self.domain.flat(y)] else 2)
@@ -188,8 +175,8 @@ class BlockForm(CountingForm):
         joined = graph.class_pairs(self._pieces()).keys
         if not len(joined):
             return None, True
-        parts = divmod(int(joined[0]), self.outputs)
-        first, second = (self.domain.unflat(int(np.argmax(self.labels == part))) for part in parts)
+        labels = divmod(int(joined[0]), self.outputs)
+        first, second = (self.domain.unflat(int(np.argmax(self.labels == label))) for label in labels)
         return (first, second), False
 
     def _pieces(self) -> Pieces:

@@ -108,9 +108,9 @@ def sensitivity_of(form: LinearForm, policy: Policy, norm: Norm = Norm.L1) -> Se
 
     Under ``Norm.L2`` it is ``max over edges (x, y) of ||W_x - W_y||_2^2``: what Gaussian noise has to hide.
     """
-    found: Sensitivity = once(_sensitivity_of, policy, form, norm)
-    # Its records are dicts, which whoever asked may change.
-    return replace(found, witness=deepcopy(found.witness))
+    kept: Sensitivity = once(_sensitivity_of, policy, form, norm)
+    # Its records are dicts, which the caller may change.
+    return replace(kept, witness=deepcopy(kept.witness))
 
 
 def _sensitivity_of(policy: Policy, form: LinearForm, norm: Norm) -> Sensitivity:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from annotated_types import Ge, Len
 
 from blowfish_privacy.domain import Binned, Cell, Domain, Numeric, choice_to_file, quoted
-from blowfish_privacy.errors import DomainError, QueryError, brief
+from blowfish_privacy.errors import QueryError, brief, located
 from blowfish_privacy.graphs.graph import Edge, SecretGraph
 from blowfish_privacy.queries.query import (
     CountingForm,
@@ -393,10 +393,8 @@ class Ranges(Cumulative):
     def on(self, domain: Domain) -> CumulativeForm:
         form = super().on(domain)
         for ends in self.of:
-            try:
+            with located(self.attribute, QueryError):
                 domain[self.attribute].subset(ends)
-            except DomainError as error:
-                raise QueryError(f"{self.attribute}: {error.message}", hint=error.hint) from None
         return form
 
     def says(self) -> str:

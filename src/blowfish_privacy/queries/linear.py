@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import islice, product
 from math import lcm
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -53,8 +54,8 @@ def _columns(function: Callable[..., Any], domain: Domain) -> Iterator[Sequence[
     outputs, unit, seen = 0, 1, dict[int, None]()
     values = ([attribute.value(position) for position in range(attribute.size)] for attribute in domain.attributes)
     with task("working out what each value adds") as report:
-        for number, each in enumerate(product(*values)):
-            column = weights_of(function(*each))
+        for number, record in enumerate(product(*values)):
+            column = weights_of(function(*record))
             outputs = outputs or len(column)
             if len(column) != outputs:
                 raise QueryError("the function does not return the same number of outputs for every value.")
@@ -75,9 +76,9 @@ def _columns(function: Callable[..., Any], domain: Domain) -> Iterator[Sequence[
 
 def weights_of(returned: Any) -> Sequence[Fraction | int]:
     """Take what a function returns, or a row of a matrix, as exact numbers."""
-    parts: Iterable[Any] = returned if isinstance(returned, list | tuple | np.ndarray) else [returned]
+    entries: Iterable[Any] = returned if isinstance(returned, list | tuple | np.ndarray) else [returned]
     # Conditions are the most common functions: true adds one.
-    numbers = [int(part) if isinstance(part, bool | np.bool_) else part for part in parts]
+    numbers = [int(entry) if isinstance(entry, bool | np.bool_) else entry for entry in entries]
     column = [part if type(part) is int else exact(part, "what a record adds", error=QueryError) for part in numbers]
     if not column:
         raise QueryError("a record must add to at least one output.")
@@ -90,8 +91,8 @@ def in_common_unit(rows: Sequence[Sequence[Fraction | int]]) -> tuple[npt.NDArra
     for row in rows:
         for number in row:
             _check_digits(number, denominator)
-    whole = [[number.numerator * (denominator // number.denominator) for number in row] for row in rows]
-    return np.array(whole, dtype=np.int64), Fraction(1, denominator)
+    multiples = [[number.numerator * (denominator // number.denominator) for number in row] for row in rows]
+    return np.array(multiples, dtype=np.int64), Fraction(1, denominator)
 
 
 def _check_digits(number: Fraction | int, denominator: int) -> None:
@@ -106,7 +107,7 @@ _MOST_SIGNS = 10
 _AT_ONCE, _EDGES = 4_000_000, 20_000
 """Numbers, and edges, that are looked at together."""
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 _EXAMPLE = "linear: {attributes: [zone], rows: [[0, 1], [1, 0]]}"
 _ATTRIBUTES: TypeAlias = Annotated[list[str], Len(1), Wanted("a list of attributes", "write attributes: [zone].")]
@@ -143,7 +144,7 @@ class Linear(Query):
     def on(self, domain: Domain) -> LinearMatrix:
         projected = self.own_domain(domain)
         if self._bound is None or self._bound.domain != projected:
-            read = tabulated if callable(self.weights) else _whole_rows
+            read = tabulated if callable(self.weights) else _listed_rows
             self._bound = LinearMatrix(projected, *read(self.weights, projected))
         return self._bound
 
@@ -164,7 +165,7 @@ class Linear(Query):
         return cls(entry["linear"]["rows"], entry["linear"]["attributes"])
 
 
-def _whole_rows(matrix: Any, domain: Domain) -> tuple[npt.NDArray[np.int64], Fraction]:
+def _listed_rows(matrix: Any, domain: Domain) -> tuple[npt.NDArray[np.int64], Fraction]:
     rows: list[Any] = matrix.tolist() if hasattr(matrix, "tolist") else matrix
     if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, list | tuple) for row in rows):
         raise QueryError("weights must be a function or a list of rows.", hint="one row for each output.")
@@ -182,7 +183,7 @@ class LinearMatrix(LinearForm):
     domain: Domain
     matrix: npt.NDArray[np.int64]
     unit: Fraction
-    _found: list[tuple[SecretGraph, int, Any]] = field(default_factory=list[Any], init=False, repr=False)
+    _worst: list[tuple[SecretGraph, int, Any]] = field(default_factory=list[Any], init=False, repr=False)
 
     @property
     def outputs(self) -> int:
@@ -200,9 +201,9 @@ class LinearMatrix(LinearForm):
     def _worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         if self.outputs <= _MOST_SIGNS:
             with task("looking for the secret pair that changes most"):
-                found = steepest_of(graph.steepest(rows) for rows in self._signed_sums())
-            if found is not None:
-                return found.edge, True
+                steepest = steepest_of(graph.steepest(rows) for rows in self._signed_sums())
+            if steepest is not None:
+                return steepest.edge, True
         size = self.domain.size
         if size * (size - 1) // 2 <= MOST_PAIRS:
             return self._compared(graph, 1)[0], True
@@ -211,7 +212,7 @@ class LinearMatrix(LinearForm):
                 f"a linear query of {self.outputs} outputs over {size:,} cells is too large to calibrate.",
                 hint=f"use at most {_MOST_SIGNS} outputs, or fewer cells.",
             )
-        return max((among_all(rows) for rows in self._signed_sums()), key=lambda found: found.rise).edge, False
+        return max((among_all(rows) for rows in self._signed_sums()), key=lambda steepest: steepest.rise).edge, False
 
     def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
         return self._kept(graph, 2, self._largest_squares)
@@ -237,14 +238,14 @@ class LinearMatrix(LinearForm):
         for start in range(0, len(signs), at_once):
             yield (signs[start : start + at_once] @ self.matrix).reshape(-1, *self.domain.shape)
 
-    def _kept(self, graph: SecretGraph, power: int, find: Callable[[SecretGraph], Found]) -> Found:
+    def _kept(self, graph: SecretGraph, power: int, find: Callable[[SecretGraph], Answer]) -> Answer:
         """Look for an edge once only: plans, certificates and losses by class all ask for it."""
-        for known, asked, found in self._found:
-            if asked == power and known == graph:
-                return found
-        found = find(graph)
-        self._found.append((graph, power, found))
-        return found
+        for known, known_power, answer in self._worst:
+            if known_power == power and known == graph:
+                return answer
+        answer = find(graph)
+        self._worst.append((graph, power, answer))
+        return answer
 
     def _compared(self, graph: SecretGraph, power: int) -> tuple[Edge | None, int]:
         """Find the edge that changes most by looking at every one; changes are in units, to some power."""
@@ -274,6 +275,35 @@ class LinearMatrix(LinearForm):
 
 
 # Sums and means of an attribute of numbers.
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The values of an attribute as whole numbers of a unit: the first, and from there on in equal steps."""
+
+    first: int
+    step: int
+    size: int
+    unit: Fraction
+
+    @classmethod
+    def of(cls, attribute: Numeric) -> Numbers:
+        """Return the numbers that an attribute declares."""
+        unit = attribute.unit
+        return cls(int(attribute.lowest / unit), int(attribute.spacing / unit), attribute.size, unit)
+
+    def __getitem__(self, position: int) -> int:
+        return self.first + self.step * position
+
+    @property
+    def largest(self) -> int:
+        """The number furthest from zero, without its sign."""
+        return max(abs(self[0]), abs(self[self.size - 1]))
+
+    @cached_property
+    def multiples(self) -> npt.NDArray[np.int64]:
+        """All numbers, in units."""
+        return self.first + self.step * np.arange(self.size, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -326,8 +356,13 @@ class SumForm(OrderedForm):
     def outputs(self) -> int:
         return 1
 
+    @cached_property
+    def values(self) -> Numbers:
+        """The values by position."""
+        return Numbers.of(self.attribute)
+
     def column(self, x: Cell) -> Sequence[int]:
-        return [int(self.attribute.number(x[0]) / self.unit)]
+        return [self.values[x[0]]]
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
         return graph.widest_edge(self.domain.names[0]), True
@@ -335,11 +370,7 @@ class SumForm(OrderedForm):
     def heaviest(self) -> Cell:
         return max(((0,), (self.domain.size - 1,)), key=self.weight)
 
-    def weight(self, x: Cell) -> Fraction:
-        return abs(self.attribute.number(x[0]))
-
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        low, step = int(self.attribute.lowest / self.unit), int(self.attribute.spacing / self.unit)
-        filled = np.flatnonzero(counts.reshape(-1))
-        total = sum((low + step * int(position)) * int(counts.reshape(-1)[position]) for position in filled)
+        flat = counts.reshape(-1)
+        total = sum(self.values[int(position)] * int(flat[position]) for position in np.flatnonzero(flat))
         return np.array([total], dtype=object)

@@ -94,8 +94,8 @@ class Selection:
         """Say which records and which groups, worded to follow what is asked; nothing if all records are one."""
         named = domain.project(self.where) if self.where else domain
         chosen = self.box(named).items()
-        said = [f"{quoted(name)} {domain[name].say_all(subset, _MOST_SHOWN)}" for name, subset in chosen]
-        where = f", of the records with {' and '.join(said)}" if said else ""
+        conditions = [f"{quoted(name)} {domain[name].say_all(subset, _MOST_SHOWN)}" for name, subset in chosen]
+        where = f", of the records with {' and '.join(conditions)}" if conditions else ""
         return where + (f", for each {' and '.join(map(quoted, self.by))}" if self.by else "")
 
 

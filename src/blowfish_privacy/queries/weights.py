@@ -7,10 +7,9 @@ and the policy says whether it is secret.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -21,41 +20,9 @@ from blowfish_privacy.domain import Cell, Domain, Numeric, quoted
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.queries.counts import Histogram
-from blowfish_privacy.queries.linear import Mean, Sum
+from blowfish_privacy.queries.linear import Mean, Numbers, Sum
 from blowfish_privacy.queries.query import LARGEST_ANSWER, LinearForm, Query, checked_attribute, named
 from blowfish_privacy.support.limits import WEIGHTED_CELLS
-
-# The numbers of an attribute, as whole multiples of a unit.
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """The values of an attribute as whole numbers of a unit: the first, and from there on in equal steps."""
-
-    first: int
-    step: int
-    size: int
-    unit: Fraction
-
-    @classmethod
-    def of(cls, attribute: Numeric) -> Numbers:
-        """Return the numbers that an attribute declares."""
-        unit = attribute.unit
-        return cls(int(attribute.lowest / unit), int(attribute.spacing / unit), attribute.size, unit)
-
-    def __getitem__(self, position: int) -> int:
-        return self.first + self.step * position
-
-    @property
-    def largest(self) -> int:
-        """The number furthest from zero, without its sign."""
-        return max(abs(self[0]), abs(self[self.size - 1]))
-
-    @cached_property
-    def whole(self) -> npt.NDArray[np.int64]:
-        """All numbers, in units."""
-        return self.first + self.step * np.arange(self.size, dtype=np.int64)
-
 
 # Linear forms in which a record counts as often as its weight says (docs/proofs/weights.md).
 #
@@ -84,17 +51,16 @@ class WeightedForm(LinearForm):
         """
 
     def worst_edge(self, graph: SecretGraph) -> tuple[Edge | None, bool]:
-        return self._worst(graph, squared=False)
+        return self._worst(graph, self.change)
 
     def largest_squares(self, graph: SecretGraph) -> tuple[Edge | None, Fraction, bool]:
-        edge, is_worst = self._worst(graph, squared=True)
+        edge, is_worst = self._worst(graph, self.squared_change)
         return edge, Fraction(0) if edge is None else self.squared_change(*edge), is_worst
 
     def largest_squared_weight(self) -> Fraction:
         return self.squared_weight(self.heaviest())
 
-    def _worst(self, graph: SecretGraph, *, squared: bool) -> tuple[Edge | None, bool]:
-        change = self.squared_change if squared else self.change
+    def _worst(self, graph: SecretGraph, change: Callable[[Cell, Cell], Fraction]) -> tuple[Edge | None, bool]:
         corners = [*self.corners(graph)]
         if not corners:
             return None, True
@@ -114,7 +80,7 @@ def exactly(counts: npt.NDArray[Any], numbers: Numbers) -> npt.NDArray[Any]:
     """Multiply counts, the last axis of which is that of some numbers, with these numbers, and add up; in units."""
     # No partial sum is larger than all records times the largest number, so 64 bits hold it, or arbitrary precision.
     fits = counts.dtype != object and int(counts.sum()) * numbers.largest < LARGEST_ANSWER
-    return counts @ numbers.whole if fits else counts.astype(object) @ numbers.whole.astype(object)
+    return counts @ numbers.multiples if fits else counts.astype(object) @ numbers.multiples.astype(object)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +92,8 @@ class WeightedCells(WeightedForm):
         return self.domain.size // self.weights.size
 
     def column(self, x: Cell) -> Sequence[int]:
-        own, weight = self.domain.flat(x) // self.weights.size, self.weights[x[-1]]
-        return [weight if number == own else 0 for number in range(self.outputs)]
+        cell, weight = self.domain.flat(x) // self.weights.size, self.weights[x[-1]]
+        return [weight if number == cell else 0 for number in range(self.outputs)]
 
     def change(self, x: Cell, y: Cell) -> Fraction:
         first, second = self.weights[x[-1]], self.weights[y[-1]]
@@ -179,7 +145,7 @@ class WeightedValues(WeightedForm):
     def column(self, x: Cell) -> Sequence[int]:
         weight = self.weights[x[1]]
         offset = self.values[x[0]] - self.origin
-        return [int(factor * weight * each) for factor, each in zip(self.factors, (offset, 1), strict=False)]
+        return [int(factor * weight * part) for factor, part in zip(self.factors, (offset, 1), strict=False)]
 
     def corners(self, graph: SecretGraph) -> Iterable[Edge]:
         ends = [_moves(graph, name) for name in self.domain.names]
@@ -200,9 +166,9 @@ class WeightedValues(WeightedForm):
 
     def answer(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         by_value = exactly(counts, self.weights).astype(object)
-        total, weighed = by_value @ self.values.whole.astype(object), sum(by_value.tolist())
+        total, weighed = by_value @ self.values.multiples.astype(object), sum(by_value.tolist())
         answers = (total - self.origin * weighed, weighed)
-        return np.array([int(f * each) for f, each in zip(self.factors, answers, strict=False)], dtype=object)
+        return np.array([int(f * answer) for f, answer in zip(self.factors, answers, strict=False)], dtype=object)
 
 
 def _moves(graph: SecretGraph, name: str) -> list[tuple[int, int]]:
@@ -254,16 +220,16 @@ class Weighted(Query):
         return self.plain.cells(domain)
 
     def cautions(self) -> Mapping[str, str]:
-        said = f"Every record counts as often as its {quoted(self.weight)} says"
-        return {**self.plain.cautions(), "Weights": f"{said}. The noise covers the largest weight that is declared."}
+        text = f"Every record counts as often as its {quoted(self.weight)} says"
+        return {**self.plain.cautions(), "Weights": f"{text}. The noise covers the largest weight that is declared."}
 
     def to_file(self, domain: Domain) -> dict[str, Any]:
         return {**self.plain.to_file(domain), "weight": self.weight}
 
     def bound(self, domain: Domain) -> tuple[Domain, Numbers]:
         """Return the domain of the query's attributes and the declared weights, or say why they do not fit."""
-        own = self.own_domain(domain)
-        attribute = own[self.weight]
+        cells = self.own_domain(domain)
+        attribute = cells[self.weight]
         if not isinstance(attribute, Numeric):
             raise QueryError(
                 f"{self.weight} does not have numbers to weight records with.",
@@ -274,13 +240,13 @@ class Weighted(Query):
             raise QueryError(
                 f"the weight {self.weight} may be below zero.", hint="declare a range of weights from 0 or above."
             )
-        if own.size > WEIGHTED_CELLS:
+        if cells.size > WEIGHTED_CELLS:
             raise QueryError(
-                f"a weighted query counts the records of every value and weight: {own.size:,} cells are too many.",
+                f"a weighted query counts the records of every value and weight: {cells.size:,} cells are too many.",
                 hint=f"declare a coarser step of {self.weight}, or ask for fewer attributes "
                 f"(at most {WEIGHTED_CELLS:,} cells).",
             )
-        return own, weights
+        return cells, weights
 
 
 @dataclass(frozen=True, repr=False)
@@ -291,8 +257,8 @@ class WeightedHistogram(Weighted, of=Histogram):
     changed = "the weighted counts"
 
     def on(self, domain: Domain) -> WeightedCells:
-        own, weights = self.bound(domain)
-        return WeightedCells(domain=own, unit=weights.unit, weights=weights)
+        projected, weights = self.bound(domain)
+        return WeightedCells(domain=projected, unit=weights.unit, weights=weights)
 
     def says(self) -> str:
         return f"The sum of {quoted(self.weight)} of the records with each {named(self.plain.attributes)}"
@@ -312,9 +278,9 @@ class WeightedSum(Weighted, of=Sum):
     changed = "the weighted sum"
 
     def on(self, domain: Domain) -> WeightedValues:
-        values = Numbers.of(self.plain.on(domain).attribute)
-        own, weights = self.bound(domain)
-        return WeightedValues(domain=own, unit=values.unit * weights.unit, weights=weights, values=values)
+        values = self.plain.on(domain).values
+        projected, weights = self.bound(domain)
+        return WeightedValues(domain=projected, unit=values.unit * weights.unit, weights=weights, values=values)
 
     def says(self) -> str:
         return f"The sum of {quoted(self.plain.attribute)} times {quoted(self.weight)}"

@@ -222,6 +222,14 @@ def test_a_level_that_no_secret_pair_changes_is_exact_and_free():
     assert opened.ledger.spent == 0
 
 
+def test_a_partition_of_very_many_values_is_seen_beside_a_level():
+    domain = bp.Domain(salary=bp.Integer(0, 10**12), place=PLACE)
+    seen = bp.Partition(widths={"salary": 10}).on(domain).project(["salary", "place@state"])
+    assert seen.largest_move("salary") == 9
+    assert seen.adjacent((0, 0), (9, 1))
+    assert not seen.adjacent((9, 0), (10, 0))
+
+
 def test_a_pair_that_changes_a_level_is_charged_to_its_attribute():
     opened = session(bp.Attributes())
     opened.release(bp.Histogram("place@state"), epsilon=1)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.errors import RefusalError
-from blowfish_privacy.graphs.explicit import CartesianGraph
 from blowfish_privacy.graphs.graph import SecretGraph
+from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.known_facts import atoms
 from blowfish_privacy.known_facts.atoms import Move
 from blowfish_privacy.known_facts.fact_model import classes_of, joined_classes

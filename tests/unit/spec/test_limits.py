@@ -18,7 +18,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import coarser
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, QueryError, SpecError, nearest
-from blowfish_privacy.graphs.explicit import CartesianGraph
+from blowfish_privacy.graphs.per_attribute import CartesianGraph
 from blowfish_privacy.known_facts.fact_model import fact_model
 from blowfish_privacy.mechanisms.ordered.ordered_family import ordered_form
 from blowfish_privacy.release import spec
