@@ -18,18 +18,9 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
 from blowfish_privacy.errors import LedgerError, RefusalError
+from blowfish_privacy.ledger.account import Account, in_words, lost
 from blowfish_privacy.ledger.composition import PolicyCache, PolicyLoader, Price, Quote
-from blowfish_privacy.ledger.entry import (
-    Account,
-    Document,
-    Entry,
-    Failure,
-    StoredPolicy,
-    asked_detail,
-    in_words,
-    lost,
-    sha256,
-)
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, asked_detail, sha256
 from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, RowsOf, own_losses, pair_loss
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import (
@@ -154,6 +145,13 @@ Result = TypeVar("Result")
 Clock: TypeAlias = Callable[[], datetime]
 TIMEOUT = 60.0
 """Seconds to wait for other writers."""
+MISSING = (
+    "if there was one, find it: a new one would not know what was spent. A ledger is made deliberately: "
+    "blowfish ledger create FILE.yaml, or in Python create=True with a budget."
+)
+"""What to do about a ledger that is missing."""
+EXISTS = "open an existing ledger without create; a new one needs a new name."
+"""What to do about one that exists already."""
 
 
 class Ledger(ABC):

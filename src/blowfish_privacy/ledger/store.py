@@ -9,9 +9,8 @@ from itertools import chain
 from typing import Any
 
 from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.account import Account, Balance
 from blowfish_privacy.ledger.entry import (
-    Account,
-    Balance,
     Document,
     Entry,
     Failure,

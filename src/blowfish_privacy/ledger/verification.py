@@ -9,19 +9,9 @@ from itertools import count
 from typing import TypeAlias
 
 from blowfish_privacy.errors import BlowfishError, LedgerError
+from blowfish_privacy.ledger.account import Account, Balance, lost, summed
 from blowfish_privacy.ledger.composition import SAME_POLICY, PolicyCache, Quote
-from blowfish_privacy.ledger.entry import (
-    Account,
-    Balance,
-    Document,
-    Entry,
-    Failure,
-    Row,
-    StoredPolicy,
-    lost,
-    sha256,
-    summed,
-)
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, Row, StoredPolicy, sha256
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, classes_met

@@ -12,8 +12,8 @@ from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Entry, Ledger
+from blowfish_privacy.ledger.account import in_words
 from blowfish_privacy.ledger.composition import Quote
-from blowfish_privacy.ledger.entry import in_words
 from blowfish_privacy.ledger.pair_loss import OwnLoss, as_charged
 from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.mechanisms.error import shown
