@@ -191,12 +191,12 @@ class Quote:
     @classmethod
     def of(cls, price: Price, losses: Iterable[Loss], before: Loss, account: Account) -> Quote:
         """Quote the price of one or several releases for a ledger in a given state."""
-        asked = tuple(losses)
-        costs = [price.charged(loss, account.measure) for loss in asked]
+        requested = tuple(losses)
+        costs = [price.charged(loss, account.measure) for loss in requested]
         due = Loss.total((rounded(cost, account.budget) for cost in costs), account.measure)
         charged = _with_few_regions(due, before)
         rule = price.rule if charged == due else f"{price.rule}; {_MERGED}"
-        if account.measure is not EPSILON and any(loss.measure is EPSILON for loss in asked):
+        if account.measure is not EPSILON and any(loss.measure is EPSILON for loss in requested):
             rule = f"{rule}; {_CONVERTED}"
         return cls(price, charged, before, account.terms, account.spent, rule)
 

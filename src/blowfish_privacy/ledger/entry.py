@@ -222,7 +222,7 @@ class Entry:
 
 
 def labelled(description: str, content: str) -> str:
-    """Write a description together with what tells it from others that are worded alike."""
+    """Write a description together with what distinguishes it from others in the same words."""
     return f"{description} [{content}]" if content else description
 
 
