@@ -470,7 +470,7 @@ def _plan(planned: spec.PlannedRelease, loaded: spec.PolicyFile) -> None:
     made = make_plan(
         planned.query,
         loaded.policy,
-        spending=planned.spending,
+        target=planned.target,
         mechanism=planned.mechanism,
         records=loaded.policy.records or _RECORDS,
         name=planned.name,

@@ -164,7 +164,7 @@ def plan_release(release: PlannedRelease, file: PolicyFile, ask: PublicNumbers, 
     return make_plan(
         release.query,
         file.policy,
-        spending=release.spending if ledger is None else replace(release.spending, ledger=ledger),
+        target=release.target if ledger is None else replace(release.target, ledger=ledger),
         mechanism=release.mechanism,
         records=ask.records(release.query),
         sizes=ask.sizes(release.query),
@@ -180,7 +180,7 @@ def keyed(plan: Plan, file: PolicyFile) -> Plan:
 def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[Entry]) -> None:
     """Refuse what is sure to exceed the budget before the data are asked for anything."""
     ledger = session.ledger
-    stated = [(release, release.spending.certain) for release in file.releases]
+    stated = [(release, release.target.certain) for release in file.releases]
     due = [
         (release.query, certain)
         for release, certain in stated

@@ -48,7 +48,7 @@ from blowfish_privacy.release.checks import PolicyCheck, check_data
 from blowfish_privacy.release.plan import Plan, PublicNumbers, costs, make_plan
 from blowfish_privacy.release.run import MADE_BEFORE, ReleaseRunner, SessionKeys, may_be_paid
 from blowfish_privacy.release.spec import load_policy
-from blowfish_privacy.release.spending import Options, Spending
+from blowfish_privacy.release.target import Options, Target
 from blowfish_privacy.release.verification import proof_of
 from blowfish_privacy.results.synthetic import Comparison, compare
 from blowfish_privacy.statements.card_page import Card
@@ -179,18 +179,16 @@ class Session:
         names the release by a text of your own instead.
         """
         plain, selection = split(query)
-        spending = Spending.of(
-            epsilon=epsilon, rho=rho, delta=delta, error=error, noise=noise, ledger=self.ledger.measure
-        )
+        target = Target.of(epsilon=epsilon, rho=rho, delta=delta, error=error, noise=noise, ledger=self.ledger.measure)
         records, sizes = self.policy.records, None
         if plain.needs_records and self.policy.size != "unknown" and (selection or records is None):
-            self._check_affordable(query, spending, name, key, new=new)
+            self._check_affordable(query, target, name, key, new=new)
             ask = PublicNumbers(self.policy, lambda: self.engine)
             records, sizes = ask.records(query), ask.sizes(query)
         plan = make_plan(
             query,
             self.policy,
-            spending=spending,
+            target=target,
             mechanism=mechanism,
             records=records,
             sizes=sizes,
@@ -283,18 +281,18 @@ class Session:
         """Release for each value of attributes that no secret pair changes, at the cost of the costliest group."""
         return Parallel(self, attributes)
 
-    def _check_affordable(self, query: Asked, spending: Spending, name: str, key: str | None, *, new: bool) -> None:
+    def _check_affordable(self, query: Asked, target: Target, name: str, key: str | None, *, new: bool) -> None:
         """Refuse what will cost too much before the data are asked for anything; a retry costs nothing."""
-        if spending.certain is None:
+        if target.certain is None:
             return
-        measure, amount = spending.certain
+        measure, amount = target.certain
         # It will lose as much on one of the classes it meets, and may lose less on the others.
         met = classes_met(self.policy, looked_at(query))
         quotes = [self.ledger.quote(Loss.alike((pairs,), amount, measure), self.policy) for pairs in met]
         if any(quote.fits for quote in quotes):
             return
         entries = () if new else self.ledger.entries()
-        if key is None and may_be_paid(entries, self.policy, name=name, query=query, amount=spending.charged):
+        if key is None and may_be_paid(entries, self.policy, name=name, query=query, amount=target.charged):
             return
         if quotes and not any(entry.key == key for entry in entries) and costs(query, self.policy):
             quotes[0].check()

@@ -23,7 +23,7 @@ from blowfish_privacy.privacy.loss import changing
 from blowfish_privacy.queries import Selection
 from blowfish_privacy.release import document, reading, spec, verification
 from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.target import Target
 from blowfish_privacy.statements.plan import FACTORS, accuracy_view, by_amount, by_part, by_size, sketched
 
 DOMAIN = bp.Domain(age=bp.Integer(0, 5), region=bp.Categorical(["N", "S"]))
@@ -306,8 +306,8 @@ POLICY = bp.Policy(
 
 
 def plan(query, policy=POLICY, **stated):
-    spending = Spending.of(**(stated or {"epsilon": "0.5"}))
-    return make_plan(query, policy, spending=spending, records=policy.records), spending
+    target = Target.of(**(stated or {"epsilon": "0.5"}))
+    return make_plan(query, policy, target=target, records=policy.records), target
 
 
 def test_the_error_is_the_plan_s_and_stands_beside_plain_differential_privacy():
@@ -322,14 +322,14 @@ def test_the_error_is_the_plan_s_and_stands_beside_plain_differential_privacy():
 
 
 def test_what_is_public_is_published_exactly():
-    made, spending = plan(bp.Histogram("home"))
+    made, target = plan(bp.Histogram("home"))
     view = accuracy_view(made)
     assert view["exact"]
     assert view["mechanism"] is None
     assert view["lost"] == {}
     assert view["words"].endswith("published exactly, and costs nothing.")
     assert by_size(made) is None
-    assert by_amount(made, spending) == []
+    assert by_amount(made, target) == []
 
 
 def test_ranges_have_errors_by_width():
@@ -374,8 +374,8 @@ def test_tables_have_errors_of_their_own():
 
 
 def test_more_epsilon_means_less_error():
-    made, spending = plan(bp.Histogram("age"))
-    rows = by_amount(made, spending)
+    made, target = plan(bp.Histogram("age"))
+    rows = by_amount(made, target)
     assert [Fraction(row["amount"]) for row in rows] == [factor / 2 for factor in FACTORS]
     errors = [row["rmse"] for row in rows]
     assert errors == sorted(errors, reverse=True)
@@ -383,15 +383,15 @@ def test_more_epsilon_means_less_error():
 
 
 def test_a_plan_for_an_error_can_be_varied_too():
-    made, spending = plan(bp.Histogram("age"), error="10")
-    middle = by_amount(made, spending)[len(FACTORS) // 2]
+    made, target = plan(bp.Histogram("age"), error="10")
+    middle = by_amount(made, target)[len(FACTORS) // 2]
     assert Fraction(middle["amount"]) == made.amount
     assert middle["rmse"] == made.expected_error().rmse
 
 
 def test_between_the_amounts_that_were_planned_errors_are_guessed():
-    made, spending = plan(bp.Histogram("age"))
-    rows = by_amount(made, spending)
+    made, target = plan(bp.Histogram("age"))
+    rows = by_amount(made, target)
     error = sketched(rows, amount=0.37)
     assert error == pytest.approx(plan(bp.Histogram("age"), epsilon="0.37")[0].expected_error().rmse, rel=0.03)
     assert sketched(rows, error=error) == pytest.approx(0.37, rel=1e-6)

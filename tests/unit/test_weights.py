@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_privacy.ledger.entry import rounded_charge
+from blowfish_privacy.ledger.composition import rounded_charge
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.verification import problems

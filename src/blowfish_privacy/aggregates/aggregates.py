@@ -200,7 +200,7 @@ class RecordAggregates(_Held):
 
     def tables(self, sets: AttributeSets) -> Iterator[Integers]:
         wanted = checked_sets(self.domain, sets)
-        # Without attributes, the number of records is left to count, which any one attribute tells.
+        # Without attributes, the number of records is left to count, for which any one attribute will do.
         seen = self.domain.project(involved(self.domain, wanted) or self.domain.names[:1])
         columns = [narrow(self._seen(name), size) for name, size in zip(seen.names, seen.shape, strict=True)]
         return record_tables(seen, columns, None, wanted)

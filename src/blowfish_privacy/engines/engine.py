@@ -94,10 +94,10 @@ class DataCheck:
 # How far a scan is.
 
 Progress: TypeAlias = Report
-"""Told the finished share of a scan from a thread of its own, and only when it takes over two seconds."""
+"""Receives the finished share of a scan, in a separate thread and only if the scan takes over two seconds."""
 
 PATIENCE = 2.0
-"""Before so many seconds nobody wants to know how far a scan is, and asking for it costs the engine time."""
+"""Seconds before the progress of a scan is looked up, which costs the engine time."""
 _INTERVAL = 0.2
 
 Item = TypeVar("Item")
@@ -111,7 +111,7 @@ def between(progress: Progress | None, start: float, end: float) -> Progress | N
 
 
 def reported(items: Iterable[Item], many: int, progress: Progress | None) -> Iterator[Item]:
-    """Hand on items, and tell ``progress`` from time to time how many of them are done."""
+    """Hand on items, and report to ``progress`` from time to time how many of them are done."""
     due = monotonic() + PATIENCE
     for number, item in enumerate(items):
         if progress is not None and monotonic() > due:
@@ -122,7 +122,7 @@ def reported(items: Iterable[Item], many: int, progress: Progress | None) -> Ite
 
 @contextmanager
 def watched(percentage: Callable[[], float | None], progress: Progress | None) -> Generator[None]:
-    """Tell ``progress`` how far a query is while the body runs."""
+    """Report to ``progress`` how far a query is while the body runs."""
     if progress is None:
         yield
         return
@@ -484,7 +484,7 @@ def describe(data: object) -> list[Column]:
     """Name the columns of data that an engine can open, and their kinds, without reading a row.
 
     Data without names of their own have no columns. Where a file of text lacks its first line of names, a row stands
-    there instead: what looks like one is refused without being told.
+    there instead: what looks like one is refused, and nothing of it is shown.
     """
     engine = open_engine(data)
     try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.account import Account, OverBudgetError
 from blowfish_privacy.ledger.composition import PolicyLoader, Quote
-from blowfish_privacy.ledger.entry import Account, Document, Entry, Failure, OverBudgetError, StoredPolicy
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy
 from blowfish_privacy.ledger.ledger import Ledger, Loss
 from blowfish_privacy.ledger.sqlite import SqliteLedger
 from blowfish_privacy.ledger.verification import Report

@@ -24,12 +24,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import inf
+from math import ceil, inf, lcm
 from typing import TypeAlias
 
 from blowfish_privacy.errors import LedgerError, RefusalError
 from blowfish_privacy.graphs.graph import steps_covering
-from blowfish_privacy.ledger.entry import Account, OverBudgetError, StoredPolicy, rounded_charge
+from blowfish_privacy.ledger.account import Account, OverBudgetError
+from blowfish_privacy.ledger.entry import StoredPolicy
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, largest_overlap
 from blowfish_privacy.privacy.measure import EPSILON, Budget, Measure
@@ -190,12 +191,12 @@ class Quote:
     @classmethod
     def of(cls, price: Price, losses: Iterable[Loss], before: Loss, account: Account) -> Quote:
         """Quote the price of one or several releases for a ledger in a given state."""
-        asked = tuple(losses)
-        costs = [price.charged(loss, account.measure) for loss in asked]
+        requested = tuple(losses)
+        costs = [price.charged(loss, account.measure) for loss in requested]
         due = Loss.total((rounded(cost, account.budget) for cost in costs), account.measure)
         charged = _with_few_regions(due, before)
         rule = price.rule if charged == due else f"{price.rule}; {_MERGED}"
-        if account.measure is not EPSILON and any(loss.measure is EPSILON for loss in asked):
+        if account.measure is not EPSILON and any(loss.measure is EPSILON for loss in requested):
             rule = f"{rule}; {_CONVERTED}"
         return cls(price, charged, before, account.terms, account.spent, rule)
 
@@ -250,6 +251,18 @@ class Quote:
     @cached_property
     def _touched(self) -> list[PairClass]:
         return sorted({pairs.whole for pairs, _ in self.charged.amounts}, key=lambda pairs: pairs.order)
+
+
+_FINE = lcm(*range(1, 41)) * 10**24
+
+
+def rounded_charge(amount: Fraction, budget: Fraction) -> Fraction:
+    """Round a charge up to a fixed fine denominator, so that sums stay short however many unlike charges there are.
+
+    Decimals of 24 digits, and the budget divided by up to 40, are charged exactly.
+    """
+    fine = _FINE * budget.denominator
+    return Fraction(ceil(amount * fine), fine)
 
 
 def rounded(cost: Loss, budget: Fraction) -> Loss:

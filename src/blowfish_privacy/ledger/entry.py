@@ -1,4 +1,4 @@
-"""What a ledger stores, and the chain of hashes that ties it together.
+"""The rows of a ledger: how they are written, and the chain of hashes that ties them together.
 
 Amounts are fractions, written ``p/q``. Every entry, document and failure carries the hash of its fields and of its
 predecessor's hash; the account holds the last one. So a row that is changed, missing or added is noticed.
@@ -9,19 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, lcm
 from typing import Any, ClassVar, TypeAlias, TypeVar, get_args
 
 from blowfish_privacy.domain import Subset
-from blowfish_privacy.errors import BudgetError, LedgerError
+from blowfish_privacy.errors import LedgerError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.privacy.loss import ALL, EVERY, EVERYWHERE, NOTHING, Kind, Loss, PairClass, Region, classes_met
-from blowfish_privacy.privacy.measure import Budget, Measure
+from blowfish_privacy.privacy.loss import EVERYWHERE, NOTHING, Kind, Loss, PairClass, Region
+from blowfish_privacy.privacy.measure import Measure
 
 # How amounts are written in a ledger: as exact fractions, ``p/q``.
 
@@ -29,17 +28,6 @@ from blowfish_privacy.privacy.measure import Budget, Measure
 _MOST_DIGITS = 1000
 
 _AMOUNT = re.compile(r"[0-9]{1,1100}/[0-9]{1,1100}", re.ASCII)
-
-_FINE = lcm(*range(1, 41)) * 10**24
-
-
-def rounded_charge(amount: Fraction, budget: Fraction) -> Fraction:
-    """Round a charge up to a fixed fine denominator, so that sums stay short however many unlike charges there are.
-
-    Decimals of 24 digits, and the budget divided by up to 40, are charged exactly.
-    """
-    fine = _FINE * budget.denominator
-    return Fraction(ceil(amount * fine), fine)
 
 
 def write_amount(amount: Fraction) -> str:
@@ -234,7 +222,7 @@ class Entry:
 
 
 def labelled(description: str, content: str) -> str:
-    """Write a description together with what tells it from others that are worded alike."""
+    """Write a description together with what distinguishes it from others in the same words."""
     return f"{description} [{content}]" if content else description
 
 
@@ -282,155 +270,3 @@ class Failure:
 
 Row: TypeAlias = Entry | Document | Failure
 RowKind = TypeVar("RowKind", Entry, Document, Failure)
-
-
-# The balance of a ledger, and the error for asking too much of it.
-
-
-@dataclass(frozen=True)
-class Account:
-    """The budget and what is spent of it: a summary of the rows, which are the authority."""
-
-    measure: Measure
-    budget: Fraction
-    created: str
-    spent: Fraction
-    """The most that any secret pair has lost."""
-    entries: int
-    entries_head: str
-    documents: int
-    documents_head: str
-    failures: int
-    failures_head: str
-
-    @classmethod
-    def opening(cls, terms: Budget, created: str) -> Account:
-        """Open an account. All chains start at the budget, so that a changed budget shows too."""
-        head = cls.first_link(terms.amount, created, terms.measure)
-        return cls(terms.measure, terms.amount, created, Fraction(0), 0, head, 0, head, 0, head)
-
-    @staticmethod
-    def first_link(budget: Fraction, created: str, measure: Measure) -> str:
-        """Compute the hash that all chains start from."""
-        return chained("", write_amount(budget), created, measure.name)
-
-    @property
-    def terms(self) -> Budget:
-        """The budget with its measure, as it was stated."""
-        return Budget(self.measure, self.budget)
-
-    @property
-    def remaining(self) -> Fraction:
-        """The part of the budget that is left."""
-        return self.budget - self.spent
-
-    def chained(self, row: RowKind) -> RowKind:
-        """Return a new row with its number and its hash."""
-        numbered = replace(row, number=getattr(self, row.table) + 1)
-        return replace(numbered, chain=numbered.link(getattr(self, f"{row.table}_head")))
-
-    def after(self, row: Row, spent: Fraction | None = None) -> Account:
-        """Return the account once a row is added, with the most that a secret pair has then lost if that changes."""
-        counted = {row.table: getattr(self, row.table) + 1, f"{row.table}_head": row.chain}
-        return replace(self, spent=self.spent if spent is None else spent, **counted)
-
-
-class OverBudgetError(BudgetError):
-    """A charge asks for more than is left."""
-
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.requested = self.remaining = Fraction(0)
-        self.shortage = message
-        """What is asked for, what is left, and how much that is too much."""
-
-    @classmethod
-    def of(
-        cls, pairs: PairClass, requested: Fraction, remaining: Fraction, *, budget: Budget, what: str
-    ) -> OverBudgetError:
-        """Make the error for a charge to a class that exceeds what is left of its budget, and keep both amounts."""
-        brief = budget.measure.brief
-        if pairs.kind in ("all", "every"):
-            left = f"of the budget of {budget.kept} only {budget.measure.left(remaining)} is left"
-            said = f"{what} {brief(requested)}, but {left}"
-        else:
-            lost = f"{pairs.words} have lost {brief(budget.amount - remaining)} of the budget of {budget.kept}"
-            said = f"{lost}, and {what} {brief(requested)} on them"
-        shortage = f"{said}: {brief(requested - remaining)} too much."
-        error = cls(
-            f"{shortage} Nothing was charged, and no value was read.",
-            hint=budget.left(remaining) if remaining > 0 else "the budget is used up.",
-        )
-        error.requested, error.remaining, error.shortage = requested, remaining, shortage
-        return error
-
-    @property
-    def difference(self) -> Fraction:
-        """By how much the request is too large."""
-        return self.requested - self.remaining
-
-    def within(self, where: str, line: int | None = None) -> OverBudgetError:
-        error = type(self)(f"{where}: {self.message}", hint=self.hint)
-        error.line = self.line if line is None else line
-        error.requested, error.remaining, error.shortage = self.requested, self.remaining, self.shortage
-        return error
-
-
-# Balances: what each class of secret pairs has lost in all, a summary of the entries, which are the truth.
-
-
-@dataclass(frozen=True)
-class Balance:
-    """What the entries charged to one class, in one region, add up to."""
-
-    pairs: PairClass
-    amount: Fraction
-    entry: int
-    """The number of the last of these entries."""
-
-
-def summed(entries: Iterable[Entry]) -> tuple[Balance, ...]:
-    """Work out all balances from the entries."""
-    sums: dict[PairClass, Balance] = {}
-    for entry in entries:
-        for pairs, amount in entry.loss:
-            so_far = sums[pairs].amount if pairs in sums else Fraction(0)
-            sums[pairs] = Balance(pairs, so_far + amount, entry.number)
-    return tuple(sums[pairs] for pairs in sorted(sums, key=lambda pairs: pairs.order))
-
-
-def lost(balances: Iterable[Balance], measure: Measure) -> Loss:
-    """Return what is lost on each class."""
-    return Loss.of({balance.pairs: balance.amount for balance in balances}, measure)
-
-
-def by_class(loss: Loss, policy: Policy | None) -> dict[PairClass, Fraction]:
-    """Say for each class of a policy the most that one of its pairs has lost.
-
-    Classes of other policies are listed if they have lost something; so are all, if the policy cannot be read back.
-    """
-    own = () if policy is None else classes_met(policy, policy.domain.names)
-    others = sorted({pairs.whole for pairs, _ in loss} - {*own, EVERY}, key=lambda pairs: pairs.order)
-    classes = (*own, *others) or ((ALL,) if loss.on(EVERY) else ())
-    return {pairs: loss.on(pairs) for pairs in classes}
-
-
-def in_words(loss: Loss, policy: Policy | None) -> dict[str, Fraction]:
-    """Say the same, classes by the attribute that their pairs change."""
-    lost = by_class(loss, policy)
-    attributes = {pairs.attribute for pairs in lost}
-    kinds = {pairs: f"({pairs.kind})" if pairs.kind in attributes else pairs.kind for pairs in lost}
-    return {pairs.attribute or kinds[pairs]: amount for pairs, amount in lost.items()}
-
-
-# What to do about a ledger that is missing, or already exists: the same words for every kind of storage.
-
-MISSING = (
-    "if there was one, find it: a new one would not know what was spent. A ledger is made deliberately: "
-    "blowfish ledger create FILE.yaml, or in Python create=True with a budget."
-)
-
-EXISTS = "open an existing ledger without create; a new one needs a new name."
-
-DAMAGED = ("the ledger file is damaged or cut short", "restore it from a backup.")
-"""What is wrong with a file whose pages do not hold together, and what to do."""

@@ -18,18 +18,9 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
 from blowfish_privacy.errors import LedgerError, RefusalError
+from blowfish_privacy.ledger.account import Account, in_words, lost
 from blowfish_privacy.ledger.composition import PolicyCache, PolicyLoader, Price, Quote
-from blowfish_privacy.ledger.entry import (
-    Account,
-    Document,
-    Entry,
-    Failure,
-    StoredPolicy,
-    asked_detail,
-    in_words,
-    lost,
-    sha256,
-)
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, StoredPolicy, asked_detail, sha256
 from blowfish_privacy.ledger.pair_loss import OwnLoss, PairLoss, RowsOf, own_losses, pair_loss
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.ledger.verification import (
@@ -63,28 +54,28 @@ def storable(value: str, what: str) -> str:
 # Looking up charges in a ledger, and checking what may still be done with them.
 
 
-def already_made(store: Store, wanted: Entry) -> Entry | None:
+def existing_charge(store: Store, wanted: Entry) -> Entry | None:
     """Find the charge with this key; refuse one that was made for something else."""
-    made = store.entry(wanted.key)
-    if made is not None and not made.repeats(wanted):
+    entry = store.entry(wanted.key)
+    if entry is not None and not entry.repeats(wanted):
         raise LedgerError(
-            f"the key {wanted.key!r} was used for a different release: entry {made.number}, {made.label!r}, "
-            f"{made.loss.measure.words(made.epsilon)}.",
+            f"the key {wanted.key!r} was used for a different release: entry {entry.number}, {entry.label!r}, "
+            f"{entry.loss.measure.words(entry.epsilon)}.",
             hint="a retry must ask for exactly the same; a new release needs a new key.",
         )
-    return made
+    return entry
 
 
-def paid(made: Entry, wanted: Entry, price: Price, measure: Measure) -> Entry:
+def paid(entry: Entry, wanted: Entry, price: Price, measure: Measure) -> Entry:
     """Accept a charge that was made before, if it paid the full price."""
     due = price.charged(wanted.loss, measure)
-    if made.charged < due.largest or not made.loss.covers(due):
+    if entry.charged < due.largest or not entry.loss.covers(due):
         raise LedgerError(
-            f"entry {made.number} has this release's key, but paid {measure.brief(made.charged)} and not what this "
+            f"entry {entry.number} has this release's key, but paid {measure.brief(entry.charged)} and not what this "
             f"release costs: {measure.brief(due.largest)}.",
             hint="run 'blowfish ledger verify'; a release with a new key is charged anew.",
         )
-    return made
+    return entry
 
 
 def charge_of(store: Store, key: str) -> Entry:
@@ -154,6 +145,13 @@ Result = TypeVar("Result")
 Clock: TypeAlias = Callable[[], datetime]
 TIMEOUT = 60.0
 """Seconds to wait for other writers."""
+MISSING = (
+    "if there was one, find it: a new one would not know what was spent. A ledger is made deliberately: "
+    "blowfish ledger create FILE.yaml, or in Python create=True with a budget."
+)
+"""What to do about a ledger that is missing."""
+EXISTS = "open an existing ledger without create; a new one needs a new name."
+"""What to do about one that exists already."""
 
 
 class Ledger(ABC):
@@ -323,8 +321,8 @@ class Ledger(ABC):
         with self._reading() as store:
             snapshot, account, balances = Snapshot.of(store), store.account(), tuple(store.balances())
         price = snapshot.price(self._policies, policy)
-        asked = [losses] if isinstance(losses, Loss) else losses
-        return Quote.of(price, asked, lost(balances, account.measure), account)
+        requested = [losses] if isinstance(losses, Loss) else losses
+        return Quote.of(price, requested, lost(balances, account.measure), account)
 
     def charge(
         self,
@@ -342,7 +340,7 @@ class Ledger(ABC):
         A loss in another measure than the budget's is converted, once its price is known; where that is impossible it
         is refused.
         A second charge with the same key, policy, loss, description and content returns the first one and costs
-        nothing. ``content`` tells releases apart that are described in the same words; ``policy_text`` is what
+        nothing. ``content`` distinguishes releases that are described in the same words; ``policy_text`` is what
         ``load_policy`` can read the policy back from.
         """
         if not storable(key, "the key") or len(key) > _LONGEST_KEY:
@@ -371,15 +369,15 @@ class Ledger(ABC):
         )
         self._policies.add(policy)
         with self._reading() as store:
-            made, snapshot = already_made(store, wanted), Snapshot.of(store)
-            if made is not None and store.document(made.number) is not None:
+            existing, snapshot = existing_charge(store, wanted), Snapshot.of(store)
+            if existing is not None and store.document(existing.number) is not None:
                 # Nothing more will be read under it.
-                return made
+                return existing
         # Finding the price may take seconds: not while others wait to write.
         price = snapshot.price(self._policies, policy)
-        if made is not None:
-            return paid(made, wanted, price, self.measure)
-        return self._write(lambda store: already_made(store, wanted) or self._append(store, wanted, policy))
+        if existing is not None:
+            return paid(existing, wanted, price, self.measure)
+        return self._write(lambda store: existing_charge(store, wanted) or self._append(store, wanted, policy))
 
     def record(self, key: str, document_text: str) -> str:
         """Store the document of a charge and return what may be handed out: the document stored first, always."""
@@ -490,11 +488,11 @@ class Ledger(ABC):
         return write_time(self._clock())
 
 
-def check_same_budget(name: str, made_with: Budget, stated: Budget | None) -> None:
+def check_same_budget(name: str, actual: Budget, stated: Budget | None) -> None:
     """Refuse to open a ledger whose budget is not what a caller believes."""
-    if stated is not None and not made_with.same(stated):
+    if stated is not None and not actual.same(stated):
         raise LedgerError(
-            f"{name} has a budget of {made_with.words}, not of {stated.words}.",
+            f"{name} has a budget of {actual.words}, not of {stated.words}.",
             hint="a budget is fixed when its ledger is made: leave it out, or state the same.",
         )
 

@@ -15,8 +15,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError, brief
-from blowfish_privacy.ledger.entry import EXISTS, MISSING, Account
-from blowfish_privacy.ledger.ledger import Ledger
+from blowfish_privacy.ledger.account import Account
+from blowfish_privacy.ledger.ledger import EXISTS, MISSING, Ledger
 from blowfish_privacy.ledger.store import FORMAT, MOVING, Store, tables
 from blowfish_privacy.support.postgresql import Address, driver, error_in_words
 

@@ -18,16 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_privacy.errors import BlowfishWarning, LedgerError
-from blowfish_privacy.ledger.entry import (
-    DAMAGED,
-    EXISTS,
-    MISSING,
-    Account,
-    Balance,
-    Entry,
-    Row,
-)
-from blowfish_privacy.ledger.ledger import TIMEOUT, Ledger
+from blowfish_privacy.ledger.account import Account, Balance
+from blowfish_privacy.ledger.entry import Entry, Row
+from blowfish_privacy.ledger.ledger import EXISTS, MISSING, TIMEOUT, Ledger
 from blowfish_privacy.ledger.store import FORMAT, Store, tables
 from blowfish_privacy.ledger.verification import Rows, verify_rows
 from blowfish_privacy.privacy.measure import Budget
@@ -141,8 +134,7 @@ class SqliteStore(Store):
         sound = all(line == ("ok",) for check in checks for line in check)
         entries, documents, _ = self._ask(_ENDS).fetchone()
         if not sound or (entries or 0, documents or 0) != (account.entries, account.documents):
-            said, hint = DAMAGED
-            raise LedgerError(f"{said}.", hint=hint)
+            raise _damaged()
 
     def place(self) -> Place:
         """Read where the file was recorded to be."""
@@ -173,6 +165,7 @@ class SqliteStore(Store):
 # committed is in the file. ``synchronous = EXTRA`` makes the removal of the journal durable too: a journal that comes
 # back after a power failure would undo a charge that was confirmed.
 
+_DAMAGED = ("the ledger file is damaged or cut short", "restore it from a backup.")
 _WORDS = {
     sqlite3.SQLITE_BUSY: ("other processes kept the ledger locked for too long", "try again."),
     sqlite3.SQLITE_LOCKED: ("other processes kept the ledger locked for too long", "try again."),
@@ -184,9 +177,14 @@ _WORDS = {
         "the disk failed to read or write the ledger",
         "check the disk and its free space, then repeat with the same key: what was charged is not charged again.",
     ),
-    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: ("the file is not a ledger", "give the ledger a name that no other file has."),
 }
+
+
+def _damaged(where: str = "") -> LedgerError:
+    words, hint = _DAMAGED
+    return LedgerError(f"{where}{words}.", hint=hint)
 
 
 def connect(path: Path, timeout: float) -> sqlite3.Connection:
@@ -267,8 +265,7 @@ def wording_sqlite_errors(path: Path) -> Generator[None]:
         raise LedgerError(f"{path.name}: {said} ({name}).", hint=hint) from None
     except UnicodeDecodeError:
         # SQLite quotes the damaged text of a table or a trigger in its error, which Python cannot read.
-        said, hint = DAMAGED
-        raise LedgerError(f"{path.name}: {said}.", hint=hint) from None
+        raise _damaged(f"{path.name}: ") from None
 
 
 @contextmanager
@@ -455,8 +452,7 @@ class SqliteLedger(Ledger):
                 (page,) = connection.execute("PRAGMA page_size").fetchone()
                 if place.stat().st_size % page:
                     # The last page is cut short, which SQLite does not notice.
-                    said, hint = DAMAGED
-                    raise LedgerError(f"{place.name}: {said}.", hint=hint)
+                    raise _damaged(f"{place.name}: ")
                 account = store.account()
             if os.name == "posix" and stat.S_IMODE(place.stat().st_mode) & 0o077:
                 warnings.warn(

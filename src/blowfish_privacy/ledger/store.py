@@ -9,9 +9,8 @@ from itertools import chain
 from typing import Any
 
 from blowfish_privacy.errors import LedgerError
+from blowfish_privacy.ledger.account import Account, Balance
 from blowfish_privacy.ledger.entry import (
-    Account,
-    Balance,
     Document,
     Entry,
     Failure,
@@ -174,8 +173,8 @@ class Store(ABC):
         """Go through the balances of some whole classes, or of all, with those of their regions."""
         if classes is None:
             return map(read_balance, self._ask(_BALANCES))
-        asked = (self._ask(f"{_BALANCES} WHERE kind = ? AND attribute = ?", (c.kind, c.attribute)) for c in classes)
-        return map(read_balance, chain.from_iterable(asked))
+        rows = (self._ask(f"{_BALANCES} WHERE kind = ? AND attribute = ?", (c.kind, c.attribute)) for c in classes)
+        return map(read_balance, chain.from_iterable(rows))
 
     def base(self) -> StoredPolicy | None:
         """Return the policy that the budget belongs to, with a text if any entry under it has one.

@@ -9,19 +9,9 @@ from itertools import count
 from typing import TypeAlias
 
 from blowfish_privacy.errors import BlowfishError, LedgerError
+from blowfish_privacy.ledger.account import Account, Balance, lost, summed
 from blowfish_privacy.ledger.composition import SAME_POLICY, PolicyCache, Quote
-from blowfish_privacy.ledger.entry import (
-    Account,
-    Balance,
-    Document,
-    Entry,
-    Failure,
-    Row,
-    StoredPolicy,
-    lost,
-    sha256,
-    summed,
-)
+from blowfish_privacy.ledger.entry import Document, Entry, Failure, Row, StoredPolicy, sha256
 from blowfish_privacy.ledger.store import Store
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import EVERY, Loss, PairClass, classes_met
@@ -103,10 +93,10 @@ def proof_problems(rows: Rows, policies: PolicyCache, prove: DocumentReader) -> 
         try:
             proof = prove(document.text)
             cost = policies.price(rows.base, proof.policy).charged(proof.loss, rows.account.measure)
-            found = [*proof.problems(entry, cost)]
+            problems = [*proof.problems(entry, cost)]
         except BlowfishError as error:
-            found = [error.message]
-        yield from (f"entry {entry.number}: {problem}" for problem in found)
+            problems = [error.message]
+        yield from (f"entry {entry.number}: {problem}" for problem in problems)
 
 
 def verify_rows(rows: Rows) -> Report:
@@ -163,10 +153,10 @@ def _spent_in_turn(rows: Rows) -> Fraction:
 
 
 def _balance_problems(summed: Sequence[Balance], stored: Sequence[Balance]) -> Iterator[str]:
-    right, found = ({balance.pairs: balance for balance in balances} for balances in (summed, stored))
-    for pairs in sorted({*right, *found}, key=lambda pairs: pairs.order):
-        if right.get(pairs) != found.get(pairs):
-            amounts = (show(each[pairs].amount) if pairs in each else "nothing" for each in (right, found))
+    computed, recorded = ({balance.pairs: balance for balance in balances} for balances in (summed, stored))
+    for pairs in sorted({*computed, *recorded}, key=lambda pairs: pairs.order):
+        if computed.get(pairs) != recorded.get(pairs):
+            amounts = (show(each[pairs].amount) if pairs in each else "nothing" for each in (computed, recorded))
             where = " in a region" if pairs.within else ""
             yield "the balance of {}{} is {} by the entries, and {} is stored.".format(pairs.words, where, *amounts)
 

@@ -1,9 +1,8 @@
 """The release document: one JSON text with the noisy values and everything needed to check them.
 
-Values that are very many are in a file beside it, whose hash it states (``kept_values.py``). It carries what was
-released, how, and what that proves. It never carries a count, a hash or any other function of the private data but the
-noisy values and, where the policy makes them public, the number of records and of those in each block that no secret
-pair leaves.
+Very many values are in a file beside it, whose hash it states (:class:`KeptValues`). It carries what was released, how,
+and what that proves. It never carries a count, a hash or any other function of the private data but the noisy values
+and, where the policy makes them public, the number of records and of those in each block that no secret pair leaves.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from blowfish_privacy.privacy.public_totals import Totals, blocks, selected_tota
 from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import Pattern, named
 from blowfish_privacy.release import spec
-from blowfish_privacy.release.plan import Plan, own_notices
+from blowfish_privacy.release.plan import Plan, plan_notices
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import show
 from blowfish_privacy.support.files import make_durable, unfinished, write_atomically
@@ -275,7 +274,7 @@ def write(plan: Plan, noisy: Noisy, *, source: Randomness, time: str, entry: int
         },
         "policy": spec.policy_to_section(plan.policy),
         "post_processing": [],
-        "notices": [*(each.as_planned for each in own_notices(plan)), *([] if source.private else [PREDICTABLE])],
+        "notices": [*(each.as_planned for each in plan_notices(plan)), *([] if source.private else [PREDICTABLE])],
         "randomness": source.kind,
         "package": {"name": PACKAGE, "version": __version__},
         "time": time,

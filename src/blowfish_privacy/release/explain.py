@@ -27,7 +27,7 @@ from blowfish_privacy.queries.query import Pattern, joined
 from blowfish_privacy.release import document
 from blowfish_privacy.release.losses import any_change, attributes_seen, full_domain, in_name_only
 from blowfish_privacy.release.plan import Plan, make_plan
-from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.target import Target
 from blowfish_privacy.support.exact import about, rounded_up
 
 # How wrong the estimates that are shown will be: public totals, which they meet, take away a part of the noise.
@@ -107,12 +107,12 @@ def _planned(plan: Plan) -> Plan | None:
     named = None if kind.default_for(plan.query) else kind.name
     try:
         asked = joined(plan.query, plan.selection)
-        spending = Spending(plan.mechanism.counted_in, plan.amount, noise="gaussian" if plan.rho else "laplace")
-        baseline = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        target = Target(plan.mechanism.counted_in, plan.amount, noise="gaussian" if plan.rho else "laplace")
+        baseline = make_plan(asked, usual, target=target, mechanism=named, records=plan.records)
         if baseline.mechanism.stands_in_for and not plan.mechanism.stands_in_for:
             # It was chosen over a better guarantee, and guarantees are compared.
             guaranteed = baseline.mechanism.stands_in_for
-            baseline = make_plan(asked, usual, spending=spending, mechanism=guaranteed, records=plan.records)
+            baseline = make_plan(asked, usual, target=target, mechanism=guaranteed, records=plan.records)
         return replace(baseline, assumed=plan.assumed)
     except BlowfishError:
         return None

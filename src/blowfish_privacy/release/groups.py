@@ -25,7 +25,7 @@ from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import check_asked
 from blowfish_privacy.release.document import KEY, write
 from blowfish_privacy.release.plan import Plan, PublicSizes, plan_population
-from blowfish_privacy.release.spending import Noise, Spending
+from blowfish_privacy.release.target import Noise, Target
 from blowfish_privacy.support.progress import task
 
 
@@ -36,7 +36,7 @@ def plan_groups(
     *,
     all_records: int | None,
     sizes: PublicSizes | None,
-    spending: Spending,
+    target: Target,
     **options: Any,
 ) -> Plan:
     """Plan a release of the records that are selected, once or for each group.
@@ -45,8 +45,8 @@ def plan_groups(
     """
     check_asked(query, selection, policy.domain)
     populations = Populations(policy, selection, divided=query.divided)
-    amounts = _amounts(populations, policy.domain, spending)
-    made: dict[Cell, Plan] = {}
+    amounts = _amounts(populations, policy.domain, target)
+    plans: dict[Cell, Plan] = {}
     noise: Noise | None = None
     with task("Planning the groups"):
         for group, amount in amounts.items():
@@ -57,16 +57,16 @@ def plan_groups(
             if query.of_some and records == 0 and selection.by:
                 # That a group has no records is public, and then it has no mean.
                 continue
-            same = None if isinstance(spending.amount, Mapping) else _like(made, population, records)
-            alike = replace(amount, noise=noise or amount.noise)
-            made[group] = same or plan_population(
-                query, population, records=records, selection=selection, spending=alike, **options
+            same = None if isinstance(target.amount, Mapping) else _like(plans, population, records)
+            joint = replace(amount, noise=noise or amount.noise)
+            plans[group] = same or plan_population(
+                query, population, records=records, selection=selection, target=joint, **options
             )
             # All groups get the noise of the first: their losses add up in one measure.
-            noise = "gaussian" if made[group].mechanism.counted_in is RHO else "laplace"
-    if not made:
+            noise = "gaussian" if plans[group].mechanism.counted_in is RHO else "laplace"
+    if not plans:
         raise RefusalError("there is no record in any group.", hint="choose other groups.")
-    return _assuming(together(selection, populations, made), all_records)
+    return _assuming(together(selection, populations, plans), all_records)
 
 
 def _assuming(plan: Plan, records: int | None) -> Plan:
@@ -78,13 +78,13 @@ def _assuming(plan: Plan, records: int | None) -> Plan:
     return replace(plan, assumed=assumed, parts=parts)
 
 
-def _amounts(populations: Populations, domain: Domain, spending: Spending) -> dict[Cell, Spending]:
+def _amounts(populations: Populations, domain: Domain, target: Target) -> dict[Cell, Target]:
     """Say what each public group may spend."""
-    if not isinstance(spending.amount, Mapping):
-        return dict.fromkeys(populations, spending)
+    if not isinstance(target.amount, Mapping):
+        return dict.fromkeys(populations, target)
     names, groups = populations.open, {*populations}
-    amounts: dict[Cell, Spending] = {}
-    for values, amount in cast("Mapping[Any, Any]", spending.amount).items():
+    amounts: dict[Cell, Target] = {}
+    for values, amount in cast("Mapping[Any, Any]", target.amount).items():
         each = values if isinstance(values, tuple) and len(names) > 1 else (values,)
         if len(each) != len(names):
             raise QueryError(
@@ -94,42 +94,42 @@ def _amounts(populations: Populations, domain: Domain, spending: Spending) -> di
         group = tuple(domain[name].position(value) for name, value in zip(names, each, strict=True))
         if group not in groups:
             raise QueryError("an epsilon is given for a group that is not selected.", hint="select it with where.")
-        amounts[group] = spending.of_group(amount)
+        amounts[group] = target.of_group(amount)
     if not amounts:
         raise QueryError("no group is given an amount.", hint="one amount for all, or {value: amount}.")
     return amounts
 
 
-def _like(made: Mapping[Cell, Plan], population: Population, records: int | None) -> Plan | None:
+def _like(plans: Mapping[Cell, Plan], population: Population, records: int | None) -> Plan | None:
     """Take over the plan of a group before, if all that it depends on is the same."""
-    same = next((plan for plan in made.values() if plan.records == records), None)
+    same = next((plan for plan in plans.values() if plan.records == records), None)
     if same is None or same.population.policy is not population.policy:
         return None
     inner = same.mechanism.certify(population.policy)
     return replace(same, population=population, certificate=population.certificate(inner))
 
 
-def together(selection: Selection, populations: Populations, made: Mapping[Cell, Plan]) -> Plan:
+def together(selection: Selection, populations: Populations, plans: Mapping[Cell, Plan]) -> Plan:
     """Join the plans of the public groups into one, which proves what all of them lose together."""
-    first = next(iter(made.values()))
+    first = next(iter(plans.values()))
     if not selection.by:
         return first
-    costliest = max(made.values(), key=lambda plan: plan.amount)
-    certificate = replace(costliest.certificate, loss=total_loss(populations, made))
+    costliest = max(plans.values(), key=lambda plan: plan.amount)
+    certificate = replace(costliest.certificate, loss=total_loss(populations, plans))
     whole = replace(costliest, certificate=certificate, records=None, population=populations.whole, key=first.key)
     cells = ((cell, populations.public_part(cell)) for cell in selection.groups(first.policy.domain))
-    parts = {cell: replace(made[group], key=first.key) for cell, group in cells if group in made}
+    parts = {cell: replace(plans[group], key=first.key) for cell, group in cells if group in plans}
     return replace(whole, parts=parts)
 
 
-def total_loss(populations: Populations, made: Mapping[Cell, Plan]) -> Loss:
+def total_loss(populations: Populations, plans: Mapping[Cell, Plan]) -> Loss:
     """Add up what the releases of the public groups lose, each on the pairs of its own records."""
-    inner = [plan.mechanism.certify(plan.population.policy).loss for plan in made.values()]
-    governing = {id(plan.population.policy) for plan in made.values()}
-    if len(governing) == 1 and len(made) == len([*populations]) and all(loss == inner[0] for loss in inner):
+    inner = [plan.mechanism.certify(plan.population.policy).loss for plan in plans.values()]
+    governing = {id(plan.population.policy) for plan in plans.values()}
+    if len(governing) == 1 and len(plans) == len([*populations]) and all(loss == inner[0] for loss in inner):
         # The same everywhere: one region instead of many.
         return populations.whole.loss(inner[0])
-    return reduce(add, (plan.certificate.loss for plan in made.values()))
+    return reduce(add, (plan.certificate.loss for plan in plans.values()))
 
 
 def proved(plan: Plan, policy: Policy) -> Plan:
@@ -143,15 +143,15 @@ def proved(plan: Plan, policy: Policy) -> Plan:
     check_asked(plan.query, plan.selection, policy.domain)
     populations = Populations(policy, plan.selection, divided=plan.query.divided)
     given: Mapping[Cell, Plan] = plan.parts if plan.selection.by else {(): plan}
-    made: dict[Cell, Plan] = {}
+    plans: dict[Cell, Plan] = {}
     for cell in sorted({*given} & {*plan.selection.groups(policy.domain)}):
         group, part = populations.public_part(cell), given[cell]
         # Groups that differ in a secret attribute alone are one release, made with one mechanism.
-        made[group] = made.get(group) or _rebuilt(plan, part, populations[group])
-        if part.certificate != made[group].certificate:
+        plans[group] = plans.get(group) or _rebuilt(plan, part, populations[group])
+        if part.certificate != plans[group].certificate:
             raise PolicyError("the plan's certificate is not the one its mechanism proves.", hint=_NEW_PLAN)
-    whole = together(plan.selection, populations, made) if made else plan
-    if not made or {*whole.parts} != {*plan.parts}:
+    whole = together(plan.selection, populations, plans) if plans else plan
+    if not plans or {*whole.parts} != {*plan.parts}:
         raise PolicyError("the plan has other groups than it asks for.", hint=_NEW_PLAN)
     if whole.certificate.loss != plan.certificate.loss:
         raise PolicyError("the plan's certificate is not the one its groups prove.", hint=_NEW_PLAN)

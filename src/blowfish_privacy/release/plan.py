@@ -35,7 +35,7 @@ from blowfish_privacy.privacy.measure import RHO, Measure
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries import ALL_RECORDS, Asked, Query, Selection
 from blowfish_privacy.queries.query import asked_to_file, split
-from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.target import Target
 from blowfish_privacy.support.exact import about, positive, readable
 from blowfish_privacy.support.progress import task
 
@@ -85,23 +85,22 @@ class Countable(Protocol):
 
 
 class PublicNumbers:
-    """Asks the data for the numbers of records that are public, that a plan needs, and that the policy does not state.
+    """Reads from the data the public numbers of records that a plan needs and the policy does not state.
 
-    They are asked for once, and nothing else is. ``told`` is called with each, in words.
+    Each is read once, and nothing else is. ``report`` is called with each, in words.
     """
 
     def __init__(
-        self, policy: Policy, engine: Callable[[], Countable], told: Callable[[str], None] = lambda words: None
+        self, policy: Policy, engine: Callable[[], Countable], report: Callable[[str], None] = lambda words: None
     ) -> None:
-        self._policy, self._engine, self._told = policy, engine, told
-        self._asked: dict[tuple[str, ...], PublicSizes] = {}
-        self._said: set[str] = set()
+        self._policy, self._engine, self._report = policy, engine, report
+        self._sizes: dict[tuple[str, ...], PublicSizes] = {}
+        self._reported: set[str] = set()
 
-    def _say(self, words: str) -> None:
-        """Say something once."""
-        if words not in self._said:
-            self._said.add(words)
-            self._told(words)
+    def _report_once(self, words: str) -> None:
+        if words not in self._reported:
+            self._reported.add(words)
+            self._report(words)
 
     def records(self, asked: Asked) -> int | None:
         """Return the number of records, where a plan needs it."""
@@ -115,16 +114,18 @@ class PublicNumbers:
     def sizes(self, asked: Asked) -> PublicSizes | None:
         """Return the numbers of records of parts, where a plan needs them."""
         names = sizes_needed(asked, self._policy)
-        if names and names not in self._asked:
+        if names and names not in self._sizes:
             (table,) = self._engine().counts(self._policy.domain, [names])
-            self._asked[names] = PublicSizes(self._policy.domain.project(names), table)
-            self._say(f"Asked the data for the numbers of records by {', '.join(names)} alone, which are public here.")
-        return self._asked.get(names)
+            self._sizes[names] = PublicSizes(self._policy.domain.project(names), table)
+            self._report_once(
+                f"Asked the data for the numbers of records by {', '.join(names)} alone, which are public here."
+            )
+        return self._sizes.get(names)
 
     @cached_property
     def _rows(self) -> int:
         rows = self._engine().rows()
-        self._say(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
+        self._report_once(f"Asked the data for the number of records alone, which is public here: {rows:,}.")
         return rows
 
 
@@ -144,7 +145,7 @@ class CautiousNumbers(PublicNumbers):
             # It waits for the user, who can let it be asked.
             raise
         except DataError as error:
-            self._say(f"Planned without the number of records: {error.message}")
+            self._report_once(f"Planned without the number of records: {error.message}")
             return None
 
 
@@ -176,24 +177,24 @@ class Calibration:
     records: int | None
     named: bool
     """Whether the mechanism was asked for by name, so that it is taken even where others suit better."""
-    spending: Spending
+    target: Target
 
     def __call__(self, amount: Fraction) -> Chosen:
         """Choose and calibrate such that the records' release loses what may be lost, in one measure or another."""
-        made: dict[Measure, Mechanism] = {}
+        mechanisms: dict[Measure, Mechanism] = {}
         refusal: BlowfishError | None = None
-        for measure, lost in self.spending.choices(amount).items():
+        for measure, lost in self.target.choices(amount).items():
             try:
-                made[measure] = self._made(measure, lost)
+                mechanisms[measure] = self._calibrated(measure, lost)
             except (RefusalError, QueryError) as error:
                 # What is said of the noise that was asked for comes first, and that there is none comes last.
                 refusal = error if refusal is None or isinstance(refusal, _NoneError) else refusal
-        if not made:
+        if not mechanisms:
             raise refusal or RefusalError("nothing may be lost, so there is no release.")
-        best = min(made.values(), key=lambda mechanism: mechanism.compared_error())
+        best = min(mechanisms.values(), key=lambda mechanism: mechanism.compared_error())
         if best.blind:
             raise TooFewError.of(self.records or 0, amount)
-        return Chosen(best, {measure: each.expected_error().rmse for measure, each in made.items()})
+        return Chosen(best, {measure: each.expected_error().rmse for measure, each in mechanisms.items()})
 
     def solve(self, error: Fraction) -> Fraction:
         """Find the smallest amount of three digits for a root mean squared error."""
@@ -207,7 +208,7 @@ class Calibration:
         with task("Solving for an error"):
             return smallest_amount(lambda amount: self(amount).mechanism, error)
 
-    def _made(self, measure: Measure, amount: Fraction) -> Mechanism:
+    def _calibrated(self, measure: Measure, amount: Fraction) -> Mechanism:
         kinds = [kind for kind in self.kinds if kind.counted_in is measure]
         if not kinds and self.named:
             kind, other = self.kinds[0], self.kinds[0].counted_in.name
@@ -243,20 +244,20 @@ class Calibration:
             suited = self._preferred(suited)
         if len(suited) == 1:
             return suited[0].calibrated(self.query, policy, **given)
-        made: list[Mechanism] = []
+        mechanisms: list[Mechanism] = []
         refusal: BlowfishError = RefusalError("no mechanism answers this query under this policy.")
         for kind in suited:
             try:
-                made.append(kind.calibrated(self.query, policy, **given))
+                mechanisms.append(kind.calibrated(self.query, policy, **given))
             except (RefusalError, QueryError) as error:
                 refusal = error
-        if not made:
+        if not mechanisms:
             raise refusal
-        return min(made, key=lambda mechanism: mechanism.compared_error())
+        return min(mechanisms, key=lambda mechanism: mechanism.compared_error())
 
     def _preferred(self, suited: Sequence[type[Mechanism]]) -> list[type[Mechanism]]:
         """Leave out what others stand in for, or the others where an error is asked for, which is to be guaranteed."""
-        if self.spending.error is not None:
+        if self.target.error is not None:
             return [kind for kind in suited if not kind.stands_in_for]
         replaced = {kind.stands_in_for for kind in suited}
         return [kind for kind in suited if kind.name not in replaced]
@@ -318,7 +319,7 @@ _SMALLEST, _LARGEST = Fraction(1, 10**9), Fraction(10**6)
 def costs(asked: Asked, policy: Policy) -> bool:
     """Say, before anything is known of the data, whether a release is sure to cost the epsilon asked for.
 
-    Where no secret pair shows in the answer it costs nothing; where this cannot be told, a plan refuses with a reason.
+    Where no secret pair shows in the answer it costs nothing; where this cannot be known, a plan refuses with a reason.
     """
     query, selection = split(asked)
     try:
@@ -410,7 +411,7 @@ class Plan(Generic[Asks]):
     @property
     def notices(self) -> list[str]:
         """What must not be overlooked, such as an answer without noise."""
-        return [notice.as_planned for notice in (*_planned_exactly(self), *own_notices(self))]
+        return [notice.as_planned for notice in (*_planned_exactly(self), *plan_notices(self))]
 
     def __repr__(self) -> str:
         lost, error = self.certificate.loss.measure.words(self.amount), self.expected_error()
@@ -429,7 +430,7 @@ def make_plan(
     asked: Asked,
     policy: Policy,
     *,
-    spending: Spending | None = None,
+    target: Target | None = None,
     mechanism: str | None = None,
     records: int | None = None,
     sizes: PublicSizes | None = None,
@@ -437,7 +438,7 @@ def make_plan(
     key: str | None = None,
     **stated: Any,
 ) -> Plan:
-    """Choose and calibrate a mechanism for what may be spent, stated as in :meth:`.Spending.of`.
+    """Choose and calibrate a mechanism for what may be spent, stated as in :meth:`.Target.of`.
 
     ``records`` is the public number of records, and ``sizes`` that of each part with a size of its own, where known.
     Groups whose sizes are secret are assumed to be equally large, where an error is stated.
@@ -445,7 +446,7 @@ def make_plan(
     if not isinstance(name, str) or (mechanism is not None and not isinstance(mechanism, str)):
         raise QueryError("the names of a release and of a mechanism are text.")
     query, selection = split(asked)
-    options: dict[str, Any] = {"spending": spending or Spending.of(**stated), "mechanism": mechanism, "name": name}
+    options: dict[str, Any] = {"target": target or Target.of(**stated), "mechanism": mechanism, "name": name}
     if key is not None:
         options["key"] = key
     if selection:
@@ -459,18 +460,18 @@ def plan_population(
     query: Query,
     population: Population,
     *,
-    spending: Spending,
+    target: Target,
     mechanism: str | None,
     records: int | None,
     **labels: Any,
 ) -> Plan:
     """Plan one release of some records."""
     kinds, named = candidates(query, mechanism), mechanism is not None
-    calibrate = Calibration(query, population, kinds, records, named, spending)
-    if spending.error is not None:
-        amount = calibrate.solve(spending.error)
+    calibrate = Calibration(query, population, kinds, records, named, target)
+    if target.error is not None:
+        amount = calibrate.solve(target.error)
     else:
-        amount = positive(spending.amount, spending.unit.name, error=QueryError)
+        amount = positive(target.amount, target.unit.name, error=QueryError)
     chosen = calibrate(amount)
     certificate = population.certificate(chosen.mechanism.certify(population.policy))
     labels["errors"] = chosen.errors
@@ -526,32 +527,32 @@ class Notice:
         return f"NO NOISE{self.groups}: {words}" if self.exact else words
 
 
-def own_notices(plan: Plan) -> list[Notice]:
-    """Find the same for a plan, or for the costliest of its groups, as documents do: each group has its own there."""
-    found: list[Notice] = []
+def plan_notices(plan: Plan) -> list[Notice]:
+    """List the notices of a plan or, as documents do, of the costliest of its groups: each group states its own."""
+    notices: list[Notice] = []
     if plan.amount == 0 and plan.policy.known and plan.policy.graph.project(plan.query.attributes).has_edges:
         why = "no secret pair that the known facts leave possible changes this answer, so it"
         exactly = "published exactly. It may tell any other values apart."
-        found.append(Notice(f"{why} will be {exactly}", f"{why} is {exactly}", exact=True))
+        notices.append(Notice(f"{why} will be {exactly}", f"{why} is {exactly}", exact=True))
     elif plan.amount == 0:
         attributes = ", ".join(map(quoted, plan.query.attributes))
         why = f"under this policy nothing in this answer about {attributes} is secret, so it"
         change = "If that is not what you want, change the policy."
-        found.append(Notice(f"{why} will be published exactly. {change}", f"{why} is published exactly.", exact=True))
+        notices.append(Notice(f"{why} will be published exactly. {change}", f"{why} is published exactly.", exact=True))
     selection = plan.selection
     which = "in each group" if selection.by else "that are selected"
     records = f"The number of records {which}" if selection else "The number of records"
-    own = (plan.mechanism.notices_for(records, be) for be in ("will be", "is"))
-    found += (Notice(planned, published) for planned, published in zip(*own, strict=True))
-    said = [*_weights(plan)]
+    worded = (plan.mechanism.notices_for(records, be) for be in ("will be", "is"))
+    notices += (Notice(planned, published) for planned, published in zip(*worded, strict=True))
+    remarks = [*_weights(plan)]
     if plan.amount and crosses(plan.policy):
-        said.append(
+        remarks.append(
             "Plain differential privacy does not keep its promise against somebody who knows this policy's facts; "
             "a comparison with it is one of accuracy only."
         )
     if not plan.certificate.sensitivity.exact:
-        said.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
-    return [*found, *(Notice(each, each) for each in said)]
+        remarks.append("The sensitivity is an upper bound: the true privacy loss may be smaller than stated.")
+    return [*notices, *(Notice(each, each) for each in remarks)]
 
 
 def _weights(plan: Plan) -> Iterator[str]:
@@ -574,14 +575,14 @@ def _planned_exactly(plan: Plan) -> list[Notice]:
     if not plan.parts or not plan.amount:
         return []
     by = plan.policy.domain.project(plan.selection.by)
-    found = of_groups((by.say(cell), own_notices(part)) for cell, part in plan.parts.items())
-    return [notice for notice in found if notice.exact]
+    notices = of_groups((by.say(cell), plan_notices(part)) for cell, part in plan.parts.items())
+    return [notice for notice in notices if notice.exact]
 
 
-def of_groups(found: Iterable[tuple[str, Iterable[Notice]]]) -> list[Notice]:
+def of_groups(listed: Iterable[tuple[str, Iterable[Notice]]]) -> list[Notice]:
     """Name the groups that have no noise where others have; what else is said is said of the release."""
     every, by_notice = 0, dict[Notice, list[str]]()
-    for group, notices in found:
+    for group, notices in listed:
         every += 1
         for notice in notices:
             by_notice.setdefault(notice, []).append(group)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +25,12 @@ from blowfish_privacy.queries.query import read_asked, split
 from blowfish_privacy.release import document, spec
 from blowfish_privacy.release.document import FORMAT, PREDICTABLE, VERSION, KeptValues
 from blowfish_privacy.release.groups import OF_A_PART, label
-from blowfish_privacy.release.plan import Notice, Plan, of_groups, own_notices
+from blowfish_privacy.release.plan import Notice, Plan, of_groups, plan_notices
 from blowfish_privacy.release.spec import check_query
 from blowfish_privacy.support.text import read_object
 
 DAMAGE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """What reading a document may raise where a part of it is missing or has the wrong form."""
-
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,20 +87,33 @@ def read(body: dict[str, Any], part: dict[str, Any] | None = None, folder: Path 
 
     Values that are in a file of their own are looked for in the folder.
     """
-    return _undamaged(_read, body, part, folder)
+    with _refusing_damage():
+        release = _without_values(body, part)
+        stated, mechanism = release.body, release.mechanism
+        kept = KeptValues.from_document(stated["values"]) if isinstance(stated["values"], dict) else None
+        noisy = _whole_numbers(stated["values"]) if kept is None else kept.read(folder)
+        if not mechanism.fits(noisy):
+            raise SpecError("the document is damaged: the number of values does not match the query.")
+        blocks = None
+        if document.KEY in stated:
+            governing, shown = release.population.policy, release.certificate.amount
+            labels = document.published(release.query, governing, mechanism) if shown else None
+            blocks = document.read(stated[document.KEY], labels, release.records)
+        return replace(release, noisy=noisy, folder=folder if kept else None, blocks=blocks)
 
 
 def read_proof(body: dict[str, Any], part: dict[str, Any] | None = None) -> Release:
     """Rebuild what a document proves, or one part of it, without its values."""
-    return _undamaged(_without_values, body, part)
+    with _refusing_damage():
+        return _without_values(body, part)
 
 
-def _undamaged(rebuild: Callable[..., Made], *arguments: Any) -> Made:
+@contextmanager
+def _refusing_damage() -> Generator[None]:
     try:
-        return rebuild(*arguments)
+        yield
     except DAMAGE:
-        pass
-    raise SpecError("the document is damaged: a part is missing or has the wrong form.")
+        raise SpecError("the document is damaged: a part is missing or has the wrong form.") from None
 
 
 def _without_values(body: dict[str, Any], part: dict[str, Any] | None) -> Release:
@@ -126,21 +137,6 @@ def _without_values(body: dict[str, Any], part: dict[str, Any] | None) -> Releas
     return Release(
         *(stated["name"], query, selection, policy, population, mechanism, certificate, records, none, group, stated),
     )
-
-
-def _read(body: dict[str, Any], part: dict[str, Any] | None, folder: Path | None) -> Release:
-    release = _without_values(body, part)
-    stated, mechanism = release.body, release.mechanism
-    kept = KeptValues.from_document(stated["values"]) if isinstance(stated["values"], dict) else None
-    noisy = _whole_numbers(stated["values"]) if kept is None else kept.read(folder)
-    if not mechanism.fits(noisy):
-        raise SpecError("the document is damaged: the number of values does not match the query.")
-    blocks = None
-    if document.KEY in stated:
-        governing, shown = release.population.policy, release.certificate.amount
-        labels = document.published(release.query, governing, mechanism) if shown else None
-        blocks = document.read(stated[document.KEY], labels, release.records)
-    return replace(release, noisy=noisy, folder=folder if kept else None, blocks=blocks)
 
 
 def cell_of(domain: Domain, group: Mapping[str, Any]) -> Cell:
@@ -194,16 +190,17 @@ def parts_of(body: dict[str, Any]) -> list[dict[str, Any] | None]:
     )
     if not parts or not whole or not all(isinstance(part["value"], list) for part in parts):
         raise SpecError("the document is damaged: its groups have the wrong form.")
-    _undamaged(_check_form, body)
+    with _refusing_damage():
+        _check_form(body)
     return list(parts)
 
 
 def notices_of(releases: Sequence[Release]) -> list[Notice]:
     """Return what must not be overlooked in a release or its groups, as their documents say too."""
-    found = of_groups((_group(each.group), own_notices(each.plan())) for each in releases)
+    notices = of_groups((_group(each.group), plan_notices(each.plan())) for each in releases)
     if any(PREDICTABLE in each.body["notices"] for each in releases):
-        found.append(Notice(PREDICTABLE, PREDICTABLE))
-    return sorted(found, key=lambda notice: notice.as_planned)
+        notices.append(Notice(PREDICTABLE, PREDICTABLE))
+    return sorted(notices, key=lambda notice: notice.as_planned)
 
 
 def _group(values: Mapping[str, object]) -> str:

@@ -24,7 +24,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.measure import Budget, Measure
 from blowfish_privacy.queries import Asked, Query
 from blowfish_privacy.queries.query import SELECTION_FORM, WEIGHABLE, check_asked, read_asked, split
-from blowfish_privacy.release.spending import Noise, Spending
+from blowfish_privacy.release.target import Noise, Target
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.file_forms import (
     EXACT_SCHEMA,
@@ -173,7 +173,7 @@ class PlannedRelease:
 
     name: str
     query: Asked
-    spending: Spending
+    target: Target
     mechanism: str | None
 
 
@@ -202,8 +202,8 @@ def read_release(entry: dict[str, Any], policy: Policy, ledger: Measure | None) 
     query = read_asked(entry, policy.domain)
     check_asked(*split(query), policy.domain)
     stated = {key: entry.get(key) for key in ("epsilon", "rho", "delta", "error", "noise")}
-    spending = Spending.of(**stated, ledger=ledger, problem=SpecError)
-    return PlannedRelease(name, query, spending, entry.get("mechanism"))
+    target = Target.of(**stated, ledger=ledger, problem=SpecError)
+    return PlannedRelease(name, query, target, entry.get("mechanism"))
 
 
 def is_file_name(name: str) -> bool:
@@ -267,7 +267,7 @@ class _MechanismName(Checked):
         return {"enum": [*self.names, None], "description": "A mechanism for this query."}
 
 
-# As in Python, but only with syntax that all languages agree on: letters beyond ASCII are not told apart.
+# As in Python, but only with syntax that all languages agree on: letters beyond ASCII are not distinguished.
 _NAME_SCHEMA = {"type": "string", "pattern": r"^[^\x00-/:-@\[-^`{-\x7f][^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,99}$"}
 _ELSEWHERE = {"weight": WEIGHABLE}
 _SHARED = ("name", "epsilon", "rho", "delta", "error", "noise", "mechanism", *SELECTION_FORM)

@@ -82,8 +82,8 @@ def problems(text: str, folder: Path | None = None) -> list[str]:
 
     Values that are in a file of their own are looked for in the folder.
     """
-    found = examined(text, folder)
-    return [] if isinstance(found, VerifiedRelease) else found
+    outcome = examined(text, folder)
+    return [] if isinstance(outcome, VerifiedRelease) else outcome
 
 
 def examined(text: str, folder: Path | None = None) -> VerifiedRelease | list[str]:
@@ -91,9 +91,8 @@ def examined(text: str, folder: Path | None = None) -> VerifiedRelease | list[st
     body = reading.parse(text)
     releases, plan = list[Release](), None
     try:
-        defects = _label_problems(body)
         releases += (reading.read(body, part, folder) for part in reading.parts_of(body))
-        defects += (problem for release in releases for problem in _part_problems(release))
+        defects = [*_label_problems(body), *(problem for release in releases for problem in _part_problems(release))]
         if PREDICTABLE in body["notices"] or body["randomness"] != SystemSource.kind:
             defects.append("It was made with predictable noise, so it protects nobody.")
         defects += _group_problems(body, releases) if "groups" in body else []
@@ -110,18 +109,15 @@ def examined(text: str, folder: Path | None = None) -> VerifiedRelease | list[st
 
 
 def _label_problems(body: dict[str, Any]) -> list[str]:
-    """Check the form of what cannot be worked out again."""
+    """Check what cannot be worked out again, in a document that could be read."""
     ledger, package = body["ledger"], body["package"]
     forms = {
-        "name": isinstance(body["name"], str),
-        "time": isinstance(body["time"], str) and _is_time(body["time"]),
-        "ledger": isinstance(ledger, dict)
-        and set(ledger) == {"key", "entry"}
+        "time": _is_time(body["time"]),
+        "ledger": set(ledger) == {"key", "entry"}
         and isinstance(ledger["key"], str)
         and type(ledger["entry"]) is int
         and ledger["entry"] > 0,
-        "package": isinstance(package, dict)
-        and set(package) == {"name", "version"}
+        "package": set(package) == {"name", "version"}
         and package["name"] == document.PACKAGE
         and isinstance(package["version"], str),
     }
@@ -207,13 +203,13 @@ def whole_plan(releases: Sequence[Release]) -> Plan | None:
     if not first.selection.by:
         return first.plan()
     populations = Populations(first.policy, first.selection, divided=first.query.divided)
-    made: dict[Cell, Plan] = {}
+    plans: dict[Cell, Plan] = {}
     for release in releases:
         cell = reading.cell_of(first.policy.domain, release.group)
-        plan = made.setdefault(populations.public_part(cell), release.plan())
+        plan = plans.setdefault(populations.public_part(cell), release.plan())
         if plan.certificate != release.certificate:
             return None
-    return together(first.selection, populations, made)
+    return together(first.selection, populations, plans)
 
 
 # All releases of a ledger together: one product, whose documents must prove what the ledger was charged.
@@ -320,11 +316,11 @@ def examine_product(ledger: Ledger) -> Product | Report:
     with task("Checking the documents"):
         for entry in rows.entries:
             if entry.number in texts:
-                found = _released(ledger, rows, policies, entry, texts[entry.number])
-                if isinstance(found, Released):
-                    released.append(found)
+                outcome = _released(ledger, rows, policies, entry, texts[entry.number])
+                if isinstance(outcome, Released):
+                    released.append(outcome)
                 else:
-                    problems += (f"entry {entry.number}: {problem}" for problem in found)
+                    problems += (f"entry {entry.number}: {problem}" for problem in outcome)
     return Product(
         ledger=ledger,
         policy=policy,
@@ -339,12 +335,12 @@ def examine_product(ledger: Ledger) -> Product | Report:
 def _released(ledger: Ledger, rows: Rows, policies: PolicyCache, entry: Entry, text: str) -> Released | list[str]:
     """Read a document back and compare it with the charge that paid for it; or else say what is wrong with it."""
     try:
-        found = examined(text, ledger.values_folder)
-        if not isinstance(found, VerifiedRelease):
-            return found
-        plan = found.plan
+        outcome = examined(text, ledger.values_folder)
+        if not isinstance(outcome, VerifiedRelease):
+            return outcome
+        plan = outcome.plan
         cost = policies.price(rows.base, plan.policy).charged(plan.certificate.loss, ledger.measure)
     except BlowfishError as error:
         return [error.message]
-    wrong = [*Proof(plan.policy, plan.certificate.loss, found.body["ledger"]).problems(entry, cost)]
-    return wrong or Released(found.text, found.body, found.parts, plan, entry, cost)
+    wrong = [*Proof(plan.policy, plan.certificate.loss, outcome.body["ledger"]).problems(entry, cost)]
+    return wrong or Released(outcome.text, outcome.body, outcome.parts, plan, entry, cost)

@@ -137,7 +137,7 @@ def _outlook(release: PlannedRelease, policy: Policy, numbers: PublicNumbers | N
         plan = make_plan(
             release.query,
             policy,
-            spending=release.spending,
+            target=release.target,
             mechanism=release.mechanism,
             records=policy.records if numbers is None else numbers.records(release.query),
             sizes=None if numbers is None else numbers.sizes(release.query),

@@ -12,8 +12,8 @@ from typing import Any
 
 from blowfish_privacy.errors import BlowfishError, LedgerError, RefusalError
 from blowfish_privacy.ledger import Entry, Ledger
+from blowfish_privacy.ledger.account import in_words
 from blowfish_privacy.ledger.composition import Quote
-from blowfish_privacy.ledger.entry import in_words
 from blowfish_privacy.ledger.pair_loss import OwnLoss, as_charged
 from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.mechanisms.error import shown
@@ -26,7 +26,7 @@ from blowfish_privacy.release.explain import baseline_of, compare, comparison
 from blowfish_privacy.release.losses import full_domain, rows_planned, rows_released, weakest
 from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan, query_words, selected
 from blowfish_privacy.release.spec import Unplanned
-from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.target import Target
 from blowfish_privacy.results import Result
 from blowfish_privacy.statements.ledger import FarLosses
 from blowfish_privacy.support.exact import about, rounded, rounded_down, rounded_up, show
@@ -216,7 +216,7 @@ def by_part(plan: Plan) -> list[dict[str, Any]]:
 
 def by_amount(
     plan: Plan,
-    spending: Spending,
+    target: Target,
     *,
     sizes: PublicSizes | None = None,
     factors: Iterable[Fraction] = FACTORS,
@@ -225,16 +225,16 @@ def by_amount(
 
     Where several groups may spend different amounts there is no one amount to vary: the list is empty.
     """
-    if not plan.amount or (spending.amount is not None and not isinstance(spending.amount, Fraction)):
+    if not plan.amount or (target.amount is not None and not isinstance(target.amount, Fraction)):
         return []
-    start, unit = spending.amount or plan.amount, spending.unit if spending.amount else plan.mechanism.counted_in
-    varied = replace(spending, unit=unit, error=None)
+    start, unit = target.amount or plan.amount, target.unit if target.amount else plan.mechanism.counted_in
+    varied = replace(target, unit=unit, error=None)
     asked, rows = joined(plan.query, plan.selection), list[dict[str, Any]]()
     named = None if type(plan.mechanism).default_for(plan.query) else plan.mechanism.name
     for factor in factors:
         stated = replace(varied, amount=start * factor)
         try:
-            made = make_plan(asked, plan.policy, spending=stated, mechanism=named, records=plan.records, sizes=sizes)
+            made = make_plan(asked, plan.policy, target=stated, mechanism=named, records=plan.records, sizes=sizes)
         except BlowfishError:
             # Noise too large to be drawn, or too few records: there is no such plan.
             continue

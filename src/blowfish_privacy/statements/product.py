@@ -16,7 +16,7 @@ from typing import Any
 from blowfish_privacy.domain import quoted
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import Ledger, Report
-from blowfish_privacy.ledger.entry import by_class, in_words
+from blowfish_privacy.ledger.account import by_class, in_words
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import IN_NAME_ONLY, furthest_apart
 from blowfish_privacy.policies.explain import presence_only

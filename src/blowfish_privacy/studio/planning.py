@@ -234,7 +234,7 @@ class Said:
         """The typical error if more or less were spent."""
         # What takes long to plan once is planned for few other amounts.
         factors = FACTORS if self.seconds < _QUICK else FACTORS[::4]
-        return by_amount(self.plan, self._release.spending, sizes=self._sizes, factors=factors)
+        return by_amount(self.plan, self._release.target, sizes=self._sizes, factors=factors)
 
     def preview(self, key: str, amount: float) -> str:
         """Say in a few words what another amount would give, if other amounts have been planned already."""
@@ -383,8 +383,8 @@ def _planned(
         file.policy.domain.names,
         release.name,
         json.dumps(asked_to_file(*split(release.query), file.policy.domain), default=str),
-        repr(release.spending),
-        release.spending.ledger if measure is None else measure,
+        repr(release.target),
+        release.target.ledger if measure is None else measure,
         release.mechanism,
         file.data,
         records,

@@ -1,7 +1,7 @@
 """The form of a part of a policy file: stated by the class that reads the part, checked by pydantic.
 
-A form is a type as pydantic knows them, or one of the classes below, which add what a file needs: words for whoever
-wrote something else, and unions told apart by the keyword that is there. Pydantic itself is loaded when a file is read.
+A form is a type as pydantic knows them, or one of the classes below, which add what a file needs: errors in words that
+users know, and unions whose members are distinguished by a keyword. Pydantic itself is loaded when a file is read.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class Anything(Checked):
 
 @dataclass(frozen=True, eq=False)
 class OneOf(Checked):
-    """One of the kinds that a registry knows when a file is read, told apart by the keyword that is there."""
+    """One of the kinds that a registry knows when a file is read, distinguished by the keyword that is there."""
 
     name: str
     kinds: Mapping[str, Any]

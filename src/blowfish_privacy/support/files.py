@@ -1,4 +1,4 @@
-"""Writing files completely or not at all."""
+"""Writing files completely or not at all, and removing what must not outlive the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that are imported when something in them is first asked for: a command loads what it needs, and no more."""
+"""Modules that are imported when something in them is first used: a command loads what it needs, and no more."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 Kind = TypeVar("Kind")
 
 
-def attributes_of(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package whose names have their homes in modules below it."""
-    module_of = {name: module for module, names in homes.items() for name in names}
+def attributes_of(package: str, modules: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package whose names are defined in modules below it."""
+    module_of = {name: module for module, names in modules.items() for name in names}
 
     def find(name: str) -> Any:
         if name not in module_of:
@@ -22,18 +22,18 @@ def attributes_of(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[
 
 
 class KindsOnDemand(MutableMapping[str, Kind]):
-    """A registry of classes by name: those that have a home here are imported when they are asked for.
+    """A registry of classes by name: those of this package are imported when they are looked up.
 
-    They come first, in the order of their homes; what other projects define comes after them.
+    They come first, in the order of their modules; what other projects define comes after them.
     """
 
-    def __init__(self, package: str, homes: Mapping[str, str]) -> None:
-        self._homes = {name: f"{package}.{module}" for name, module in homes.items()}
+    def __init__(self, package: str, modules: Mapping[str, str]) -> None:
+        self._modules = {name: f"{package}.{module}" for name, module in modules.items()}
         self._loaded: dict[str, Kind] = {}
 
     def __getitem__(self, name: str) -> Kind:
-        if name not in self._loaded and name in self._homes:
-            import_module(self._homes[name])
+        if name not in self._loaded and name in self._modules:
+            import_module(self._modules[name])
         return self._loaded[name]
 
     def __setitem__(self, name: str, kind: Kind) -> None:
@@ -43,10 +43,10 @@ class KindsOnDemand(MutableMapping[str, Kind]):
         del self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self._homes, *self.foreign])
+        return iter([*self._modules, *self.foreign])
 
     def __len__(self) -> int:
-        return len(self._homes) + len(self.foreign)
+        return len(self._modules) + len(self.foreign)
 
     def clear(self) -> None:
         """Forget what was defined elsewhere."""
@@ -55,5 +55,5 @@ class KindsOnDemand(MutableMapping[str, Kind]):
 
     @property
     def foreign(self) -> list[str]:
-        """The names that have no home here."""
-        return [name for name in self._loaded if name not in self._homes]
+        """The names that other projects defined."""
+        return [name for name in self._loaded if name not in self._modules]

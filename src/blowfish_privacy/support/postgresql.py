@@ -156,22 +156,22 @@ class Address:
                 f"the libpq installed here may send passwords as clear text; {_LIBPQ} is the first that need not.",
                 hint="pip install 'psycopg[binary]', which has a newer one.",
             )
-        found, guarded = _resolved(self.settings), dict(self.settings)
-        far = any(not _is_here(host) for host, _ in _places(found))
+        resolved, guarded = _resolved(self.settings), dict(self.settings)
+        far = any(not _is_here(host) for host, _ in _places(resolved))
         if self.by_file:
             refuse_unconfirmed(self.servers)
             self._refuse_weaker(far=far)
-        if not found.get("require_auth"):
+        if not resolved.get("require_auth"):
             guarded["require_auth"] = "!password"
-        if far and found.get("sslmode") == "prefer":
+        if far and resolved.get("sslmode") == "prefer":
             guarded["sslmode"] = "require"
         return guarded
 
     def _refuse_weaker(self, *, far: bool) -> None:
-        """Refuse to encrypt less because a file says so than the user's own settings would have it."""
+        """Refuse to encrypt less because a file says so than the user's own settings would."""
         stated = self.settings.get("sslmode")
-        own = _resolved({name: value for name, value in self.settings.items() if name != "sslmode"}).get("sslmode")
-        least = "require" if far and own == "prefer" else own
+        default = _resolved({name: value for name, value in self.settings.items() if name != "sslmode"}).get("sslmode")
+        least = "require" if far and default == "prefer" else default
         if stated is not None and _strength(stated) < _strength(least):
             raise DataError(
                 f"the address in the file says sslmode={stated}, which protects less than {least}.",
@@ -242,10 +242,10 @@ def _resolved(settings: Mapping[str, str]) -> dict[str, str]:
         attempt.finish()
 
 
-def _places(found: Mapping[str, str]) -> list[tuple[str, str]]:
+def _places(settings: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the hosts and ports that a connection may go to; a folder or nothing is a socket of this machine."""
-    hosts = (found.get("hostaddr") or found.get("host") or "").split(",")
-    ports = (found.get("port") or _PORT).split(",")
+    hosts = (settings.get("hostaddr") or settings.get("host") or "").split(",")
+    ports = (settings.get("port") or _PORT).split(",")
     return list(zip(hosts, ports if len(ports) == len(hosts) else ports * len(hosts), strict=False))
 
 
@@ -337,7 +337,7 @@ def _split(url: str, ours: tuple[str, ...], error: type[BlowfishError]) -> tuple
 
 
 def _credentials(base: str, query: str) -> list[str]:
-    """Name the settings of an address that can be told without a driver: a password of the user, and parameters."""
+    """Name the settings of an address that can be read without a driver: a password of the user, and parameters."""
     user, at, _ = base.partition("://")[2].partition("/")[0].rpartition("@")
     named = [unquote(part.partition("=")[0]) for part in query.split("&")]
     return [*named, "password"] if at and ":" in user else named

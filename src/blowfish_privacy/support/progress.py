@@ -57,7 +57,7 @@ _sink: ContextVar[ProgressSink | None] = ContextVar("progress_sink", default=Non
 
 @contextmanager
 def progress_to(sink: ProgressSink | None) -> Generator[None]:
-    """Tell ``sink`` what is under way while the body runs; None for silence."""
+    """Report to ``sink`` what is under way while the body runs; None for silence."""
     token = _sink.set(sink)
     try:
         yield

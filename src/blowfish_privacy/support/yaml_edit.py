@@ -120,15 +120,15 @@ def paired(node: Node, new: Any) -> list[Part | None]:
     if isinstance(new, dict):
         parts = {part.name: part for part in node.parts}
         return [parts.get(name) for name in new]
-    found: list[Part | None] = [None] * len(new)
+    matches: list[Part | None] = [None] * len(new)
     left = list(node.parts)
     for identity in (_frozen, _name, _kind):
-        left = _pair(left, new, found, identity)
-    return found
+        left = _pair(left, new, matches, identity)
+    return matches
 
 
 def _pair(
-    left: list[Part], new: list[Any], found: list[Part | None], identity: Callable[[Any], Hashable]
+    left: list[Part], new: list[Any], matches: list[Part | None], identity: Callable[[Any], Hashable]
 ) -> list[Part]:
     waiting: defaultdict[Hashable, deque[Part]] = defaultdict(deque)
     for part in left:
@@ -136,8 +136,8 @@ def _pair(
     taken: set[int] = set()
     for number, value in enumerate(new):
         key = identity(value)
-        if found[number] is None and key is not None and waiting.get(key):
-            part = found[number] = waiting[key].popleft()
+        if matches[number] is None and key is not None and waiting.get(key):
+            part = matches[number] = waiting[key].popleft()
             taken.add(part.start)
     return [part for part in left if part.start not in taken]
 
@@ -409,8 +409,8 @@ class _Editor:
         self, node: Node, matches: list[Part | None], names: list[Any], new: Any, level: int
     ) -> list[_Splice]:
         """Do the same between brackets, with what stands between the entries, such as comments."""
-        found = [match.start for match in matches if match]
-        in_order = found == sorted(found)
+        starts = [match.start for match in matches if match]
+        in_order = starts == sorted(starts)
         numbers = {part.start: number for number, part in enumerate(node.parts)}
         pieces: list[str] = []
         previous = 0

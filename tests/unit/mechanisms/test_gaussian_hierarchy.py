@@ -16,7 +16,7 @@ from blowfish_privacy.mechanisms.ordered.levels import CumulativeLevel
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.release.plan import make_plan
-from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.target import Target
 
 QUERY = bp.Cumulative("v")
 
@@ -162,7 +162,7 @@ def test_a_release_in_a_budget_of_rho_reads_back_and_is_verified(tmp_path):
 
 
 def test_where_epsilon_itself_may_be_spent_laplace_noise_is_the_more_accurate_for_ranges():
-    chosen = make_plan(QUERY, policy(200, 20), spending=Spending.of(epsilon=1, delta="1e-9"), records=800)
+    chosen = make_plan(QUERY, policy(200, 20), target=Target.of(epsilon=1, delta="1e-9"), records=800)
     assert chosen.mechanism.name == "smooth-hierarchy"
 
 

@@ -19,7 +19,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO, Budget, rho_of
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import make_plan
 from blowfish_privacy.release.spec import ATTRIBUTE_ADVICE, QUERY_ADVICE
-from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.target import Target
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.testing.strategies import policies
 from effort import examples
@@ -460,30 +460,28 @@ POLICY = bp.Policy(bp.Domain(v=bp.Integer(0, 9), w=bp.Categorical(["a", "b"])), 
 )
 def test_what_contradicts_itself_is_refused(stated, said):
     with pytest.raises(bp.QueryError, match=said):
-        Spending.of(**stated)
+        Target.of(**stated)
 
 
 def test_either_noise_costs_a_ledger_that_counts_in_rho_no_more_than_the_rho_allowed():
     for ledger in (RHO, BOTH):
-        for spending in (Spending.of(rho="0.01", ledger=ledger), Spending.of(epsilon=1, delta="1e-9", ledger=ledger)):
-            choices = spending.choices(spending.amount)
+        for target in (Target.of(rho="0.01", ledger=ledger), Target.of(epsilon=1, delta="1e-9", ledger=ledger)):
+            choices = target.choices(target.amount)
             assert ledger.converted(choices[EPSILON], EPSILON) <= choices[RHO]
             # A slightly larger epsilon would cost more.
             assert ledger.converted(choices[EPSILON] * Fraction(1001, 1000), EPSILON) > choices[RHO]
 
 
 def test_without_such_a_ledger_epsilon_is_what_was_allowed():
-    assert Spending.of(epsilon=1, delta="1e-9").choices(ONE) == {EPSILON: 1, RHO: rho_of(ONE, TINY)}
-    assert Spending.of(epsilon=1, delta="1e-9", ledger=EPSILON).choices(ONE) == {EPSILON: 1}
-    assert Spending.of(epsilon=1).choices(ONE) == {EPSILON: 1}
+    assert Target.of(epsilon=1, delta="1e-9").choices(ONE) == {EPSILON: 1, RHO: rho_of(ONE, TINY)}
+    assert Target.of(epsilon=1, delta="1e-9", ledger=EPSILON).choices(ONE) == {EPSILON: 1}
+    assert Target.of(epsilon=1).choices(ONE) == {EPSILON: 1}
 
 
 def test_a_pure_ledger_says_why_it_takes_no_gaussian_noise():
     with pytest.raises(bp.RefusalError, match="promises that nothing fails"):
-        Spending.of(rho="0.01", ledger=EPSILON).choices(Fraction(1, 100))
-    assert Spending.of(rho="0.02", noise="laplace", ledger=EPSILON).choices(Fraction(1, 50)) == {
-        EPSILON: Fraction(1, 5)
-    }
+        Target.of(rho="0.01", ledger=EPSILON).choices(Fraction(1, 100))
+    assert Target.of(rho="0.02", noise="laplace", ledger=EPSILON).choices(Fraction(1, 50)) == {EPSILON: Fraction(1, 5)}
 
 
 def test_plans_take_the_more_accurate_noise_and_say_so():

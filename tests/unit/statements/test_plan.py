@@ -14,7 +14,7 @@ from blowfish_privacy.mechanisms.error import MeanError
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.explain import compare
 from blowfish_privacy.release.plan import PublicNumbers, make_plan
-from blowfish_privacy.release.spending import Spending
+from blowfish_privacy.release.target import Target
 from blowfish_privacy.statements.plan import COLUMNS, accuracy_view, by_amount, error_words, plan_cells, plan_view
 from blowfish_privacy.statements.policy import gained, given_up
 
@@ -184,7 +184,7 @@ def test_page_and_command_line_say_the_same_number_and_that_it_is_assumed():
     assert view["rmse"] == plan_view(plan)["rmse"] == plan.expected_error().rmse < 1_000
     assert view["assumed"] == 15_348
     assert view["words"].startswith("Typical error of the mean of a group of 15,348 records, as if all groups had")
-    stated = [each["rmse"] for each in by_amount(plan, Spending.of(**EPSILON)) if each["stated"]]
+    stated = [each["rmse"] for each in by_amount(plan, Target.of(**EPSILON)) if each["stated"]]
     assert stated == [view["rmse"]]
     assert "The number of records in each group is secret" in " ".join(view["notices"])
 

@@ -84,7 +84,7 @@ def test_the_pieces_of_an_attribute_are_not_listed_before_its_size_is_checked(tm
     assert (word, failure) == ("QueryError", "")
     planned = spec.load(path).releases[0]
     with pytest.raises(QueryError, match="at most 1,000,000 values"):
-        make_plan(planned.query, spec.load(path).policy, spending=planned.spending, records=10)
+        make_plan(planned.query, spec.load(path).policy, target=planned.target, records=10)
 
 
 def test_what_goes_wrong_is_seen(monkeypatch):

@@ -1,4 +1,4 @@
-"""Files as sources: which kind a path is, and how DuckDB is told to read it."""
+"""Files as sources: which kind of file a path is, and how DuckDB reads it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tables that are already in memory, and relations of a DuckDB the caller has opened.
 
-Which library a table comes from is told by the name of its class, so that no library is imported for the question.
+The name of its class shows which library a table comes from, so that no library is imported to find out.
 Each table is handed over as Arrow, and only the columns asked for.
 """
 

@@ -75,7 +75,7 @@ def open_spark(address: str) -> SparkSource:
 
 @contextmanager
 def _hushed() -> Generator[None]:
-    """Keep Spark's client from telling what it reports as an error as well, in words that may quote the data."""
+    """Keep Spark's client from logging what it also raises as an error, in words that may quote the data."""
     loggers, root = [logging.getLogger(name) for name in _TALKATIVE], logging.getLogger()
     before = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""Exact comparison of a column with a declared number, in the column's own type.
+"""Exact comparison of a column with declared numbers and dates, and the position among these, in the column's own type.
 
 A declared edge is an exact fraction. Against whole numbers and decimals it is first rounded up to the next
 number the column can hold, which changes no comparison; an edge beyond the column's reach becomes a constant,

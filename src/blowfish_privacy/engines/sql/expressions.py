@@ -48,7 +48,7 @@ class Dialect:
     bucketed: bool = False
     """Whether ``width_bucket`` searches a sorted array, so that many bins need no table."""
     broadcast: bool = False
-    """Whether a join must be told to send its small table to all workers."""
+    """Whether a join needs a hint to send its small table to all workers."""
     merging: bool = False
     """Whether nested queries are merged, so that what is worked out once is worked out at every use."""
     days_after: Callable[[exp.Expr, exp.Expr], exp.Expr] = _dates_subtracted

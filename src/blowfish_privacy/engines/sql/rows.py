@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from operator import neg
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Decimal, Integer
+from blowfish_privacy.domain import Attribute, Binned, Categorical, Date, Decimal, Domain, Integer
 from blowfish_privacy.engines.engine import ColumnType
 from blowfish_privacy.engines.sql.cells import MALFORMED, MISSING, OUTSIDE, PROBLEMS
 from blowfish_privacy.engines.sql.comparisons import (
@@ -28,7 +27,7 @@ from blowfish_privacy.engines.sql.comparisons import (
     locate_date,
     parsed_date,
 )
-from blowfish_privacy.engines.sql.expressions import DUCKDB, Dialect, column, identifier, nested, number, summed
+from blowfish_privacy.engines.sql.expressions import DUCKDB, Dialect, column, identifier, nested, number
 
 # Reading the text of a CSV file as what the declaration says, and as nothing else.
 #
@@ -96,14 +95,14 @@ class Verdicts:
     malformed: int
 
     @classmethod
-    def as_declared(cls, attribute: Attribute, mark: Callable[[int], int] = neg) -> Verdicts:
-        """Follow the declaration: clamp and replace where it says so, otherwise mark the problem."""
+    def as_declared(cls, attribute: Attribute, scale: int = 1) -> Verdicts:
+        """Follow the declaration: clamp and replace where it says so, otherwise mark the problem, times a scale."""
         substitute, clamped = attribute.missing_position, attribute.outside == "clamp"
         return cls(
-            missing=mark(MISSING) if substitute is None else substitute,
-            below=0 if clamped else mark(OUTSIDE),
-            above=attribute.size - 1 if clamped else mark(OUTSIDE),
-            malformed=mark(MALFORMED),
+            missing=-MISSING * scale if substitute is None else substitute,
+            below=0 if clamped else -OUTSIDE * scale,
+            above=attribute.size - 1 if clamped else -OUTSIDE * scale,
+            malformed=-MALFORMED * scale,
         )
 
     @classmethod
@@ -342,8 +341,7 @@ def source() -> exp.Table:
     return exp.Table(this=identifier(SOURCE))
 
 
-def problem_code(attributes: int) -> exp.Expr:
-    """Express what is wrong with a row as one number: 0, or minus a base-4 digit for each attribute."""
-    positions = [column(f"p{axis}") for axis in range(attributes)]
-    problems = [exp.Case().when(position < 0, position).else_(number(0)) for position in positions]
-    return summed([problem * 4**axis for axis, problem in enumerate(problems)])
+def marked(domain: Domain, cell: exp.Expr) -> exp.Expr:
+    """Give rows with problems the cell -1: what is wrong with them is asked for only when there are any."""
+    wrong = [column(f"p{axis}") < 0 for axis in range(len(domain.names))]
+    return exp.Case().when(exp.or_(*wrong), number(-1)).else_(cell)

@@ -1,9 +1,4 @@
-"""The query for sums on an affine lattice, where raw positions need no more than a plain GROUP BY.
-
-Rows are grouped by the piece of every axis on which their shares are affine in the position, and the database adds up
-products of their positions. All else follows from these sums afterwards. One condition over the raw columns guards
-every expression, so that nothing is computed row by row but what the groups need.
-"""
+"""The queries for sums: the shares that records give the nodes of a lattice, and records assigned to centres."""
 
 from __future__ import annotations
 
@@ -18,7 +13,6 @@ from sqlglot import exp
 from blowfish_privacy.aggregates import Assignment, Axis, Decay, Lattice, Run
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.engines.engine import ColumnType
-from blowfish_privacy.engines.sql.cells import raise_problems
 from blowfish_privacy.engines.sql.expressions import (
     DUCKDB,
     Dialect,
@@ -36,8 +30,14 @@ from blowfish_privacy.engines.sql.expressions import (
     summed,
     times,
 )
-from blowfish_privacy.engines.sql.rows import NARROW, guarded_positions, positions_query, problem_code
+from blowfish_privacy.engines.sql.rows import NARROW, guarded_positions, marked, positions_query
 from blowfish_privacy.support.arrays import Integers
+
+# The query for sums on an affine lattice, where raw positions need no more than a plain GROUP BY.
+#
+# Rows are grouped by the piece of every axis on which their shares are affine in the position, and the database adds up
+# products of their positions. All else follows from these sums afterwards. One condition over the raw columns guards
+# every expression, so that nothing is computed row by row but what the groups need.
 
 
 def affine_query(types: Sequence[ColumnType], domain: Domain, lattice: Lattice, dialect: Dialect) -> exp.Select:
@@ -129,11 +129,9 @@ def _handed_over(grouped: exp.Select, lattice: Lattice) -> exp.Select:
     return exp.select(*filled).from_(nested(grouped, "grouped"))
 
 
-def lattice_sums(lattice: Lattice, groups: dict[str, Any]) -> Integers | None:
-    """Turn the groups that :func:`lattice_query` finds into the sums of all nodes; None when rows have problems."""
+def lattice_sums(lattice: Lattice, groups: dict[str, Any]) -> Integers:
+    """Turn the groups that :func:`lattice_query` finds into the sums of all nodes."""
     cells = np.asarray(groups["cell"], dtype=np.int64)
-    if (cells < 0).any():
-        return None
     moments = [np.asarray(groups[f"m{rank}"], dtype=np.int64) for rank in range(len(lattice.subsets()))]
     return lattice.from_pieces(cells, moments) if lattice.affine else lattice.from_moments(cells, moments)
 
@@ -171,11 +169,10 @@ def _coordinate(run: Run, first: int, axis: Axis, position: exp.Expr) -> exp.Exp
 
 
 def _axis_kind(axis: Axis) -> str:
-    """Use 32-bit numbers where they suffice: engines divide and group them much faster."""
     largest = max(
         2 * (run.slope * run.width + abs(run.shift) + run.step * run.nodes) * axis.resolution for run in axis.runs
     )
-    return "INT" if max(largest, axis.nodes * axis.resolution, axis.size) < NARROW else "BIGINT"
+    return _kind(max(largest, axis.nodes * axis.resolution, axis.size))
 
 
 def _moment(subset: Sequence[int], lattice: Lattice) -> exp.Expr:
@@ -192,7 +189,7 @@ def _moment(subset: Sequence[int], lattice: Lattice) -> exp.Expr:
 def soft_assignment_query(
     types: Sequence[ColumnType], domain: Domain, assignment: Assignment, decay: Decay, dialect: Dialect
 ) -> exp.Select:
-    """Ask for one row of sums ``m0``, ``m1``, ... over all centres; rows with problems have a negative ``cell``."""
+    """Ask for one row of sums ``m0``, ``m1``, ... over all centres; rows with problems are in ``cell`` -1."""
     axes, centres = range(len(assignment.weights)), range(len(assignment.centres))
     positions = [f"p{axis}" for axis in axes]
     placed = positions_query(domain.attributes, types, dialect)
@@ -201,32 +198,32 @@ def soft_assignment_query(
     def each(name: str, value: Callable[[int], exp.Expr]) -> dict[str, exp.Expr]:
         return {f"{name}{centre}": value(centre) for centre in centres}
 
-    carried = [*positions, "cell"]
     far = each("d", lambda centre: _distance(centre, assignment))
-    measured = derive(placed, positions, {"cell": problem_code(len(axes)), **far})
+    measured = derive(placed, positions, far)
     nearest = least([column(f"d{centre}") for centre in centres])
     low = times(divided(nearest, decay.halving), decay.halving)
-    based = derive(measured, [*carried, *far], {"low": low})
+    based = derive(measured, [*positions, *far], {"low": low})
     halved = derive(
-        derive(based, carried, each("e", lambda centre: minus(column(f"d{centre}"), column("low")))),
-        [*carried, *(f"e{centre}" for centre in centres)],
+        derive(based, positions, each("e", lambda centre: minus(column(f"d{centre}"), column("low")))),
+        [*positions, *(f"e{centre}" for centre in centres)],
         each("h", lambda centre: divided(column(f"e{centre}"), decay.halving)),
     )
     parts = each("a", lambda centre: _part(centre, decay))
-    parted = derive(halved, carried, parts)
-    totalled = derive(parted, [*carried, *parts], {"all": summed([column(name) for name in parts])})
+    parted = derive(halved, positions, parts)
+    totalled = derive(parted, [*positions, *parts], {"all": summed([column(name) for name in parts])})
     shares = each("v", lambda centre: divided(times(column(f"a{centre}"), decay.unit), column("all")))
     *others, last = shares
-    shared = derive(totalled, carried, {name: shares[name] for name in others})
+    shared = derive(totalled, positions, {name: shares[name] for name in others})
     left = minus(number(decay.unit), summed([column(name) for name in others])) if others else number(decay.unit)
-    filled = derive(shared, [*carried, *others], {last: exp.cast(left, "BIGINT")})
+    filled = derive(shared, [*positions, *others], {last: exp.cast(left, "BIGINT")})
     sums: list[exp.Expr] = []
     for share, centre in zip(shares, assignment.centres, strict=True):
         sums.append(column(share))
         for axis, (at, reach) in enumerate(zip(centre, assignment.reaches, strict=True)):
             sums.append(column(share) * clipped(column(f"p{axis}") - at, reach))
     named = [exp.cast(exp.Sum(this=term), "BIGINT").as_(f"m{rank}", quoted=True) for rank, term in enumerate(sums)]
-    return exp.select(column("cell"), *named).from_(nested_apart(filled, dialect)).group_by(number(1))
+    cell = marked(domain, number(0)).as_("cell", quoted=True)
+    return exp.select(cell, *named).from_(nested_apart(filled, dialect)).group_by(number(1))
 
 
 def _derived(dialect: Dialect, inner: exp.Select, kept: Sequence[str], derived: Mapping[str, exp.Expr]) -> exp.Select:
@@ -263,20 +260,20 @@ def _part(centre: int, decay: Decay) -> exp.Expr:
 def assignment_query(
     types: Sequence[ColumnType], domain: Domain, assignment: Assignment, dialect: Dialect = DUCKDB
 ) -> exp.Select:
-    """Ask for each centre's number (``cell``; negative for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
+    """Ask for each centre's number (``cell``; -1 for rows with problems), rows ``m0`` and offsets ``m1``, ..."""
     if assignment.decay is not None:
         return soft_assignment_query(types, domain, assignment, assignment.decay, dialect)
     axes, centres = range(len(assignment.weights)), range(len(assignment.centres))
     placed, derive = positions_query(domain.attributes, types, dialect), partial(_derived, dialect)
     carried, distances = [f"p{axis}" for axis in axes], [f"d{centre}" for centre in centres]
     far = {name: _distance(centre, assignment) for centre, name in enumerate(distances)}
-    measured = derive(placed, carried, {**far, "problem": problem_code(len(axes))})
+    measured = derive(placed, carried, far)
     smallest = {"least": least([column(name) for name in distances])}
-    ranked = derive(measured, [*carried, *distances, "problem"], smallest)
-    cell = exp.Case().when(column("problem") < 0, column("problem"))
-    for centre, name in enumerate(distances[:-1]):
-        cell = cell.when(column(name).eq(column("least")), number(centre), copy=False)
-    chosen = derive(ranked, carried, {"cell": cell.else_(number(len(centres) - 1))})
+    ranked = derive(measured, [*carried, *distances], smallest)
+    nearest = exp.Case()
+    for centre, name in enumerate(distances):
+        nearest = nearest.when(column(name).eq(column("least")), number(centre), copy=False)
+    chosen = derive(ranked, carried, {"cell": marked(domain, nearest)})
     sums = [
         exp.cast(exp.Sum(this=_offset(axis, assignment)), "BIGINT").as_(f"m{axis + 1}", quoted=True) for axis in axes
     ]
@@ -284,10 +281,9 @@ def assignment_query(
     return exp.select(column("cell"), rows, *sums).from_(nested_apart(chosen, dialect)).group_by(number(1))
 
 
-def assignment_sums(domain: Domain, assignment: Assignment, groups: dict[str, Any]) -> Integers:
+def assignment_sums(assignment: Assignment, groups: dict[str, Any]) -> Integers:
     """Turn the groups that :func:`assignment_query` finds into one row for each centre."""
     cells = np.asarray(groups["cell"], dtype=np.int64)
-    raise_problems(domain, cells)
     shape = len(assignment.centres), 1 + len(assignment.weights)
     if assignment.decay is not None:
         columns = [np.asarray(groups[f"m{rank}"], dtype=np.int64).sum() for rank in range(shape[0] * shape[1])]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from functools import cached_property, partial
 from itertools import islice, product
+from math import ceil
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -14,7 +16,7 @@ import numpy as np
 from sqlglot import exp
 
 from blowfish_privacy.aggregates import Assignment, AttributeSets, Lattice
-from blowfish_privacy.aggregates.aggregates import involved, marginals, maximal
+from blowfish_privacy.aggregates.aggregates import Names, Positions, involved, marginals, maximal, record_tables
 from blowfish_privacy.domain import Attribute, Categorical, Date, Domain, Integer, Numeric
 from blowfish_privacy.domain.date import DATE_PATTERN
 from blowfish_privacy.domain.numbers import DATES_HINT, DECIMALS_HINT
@@ -27,12 +29,30 @@ from blowfish_privacy.engines.engine import (
     Kind,
     Progress,
     accepts,
+    between,
+    reported,
     wanted,
     watched,
 )
 from blowfish_privacy.engines.sources.sources import Answer, Choice, Opened, Source, shielded
-from blowfish_privacy.engines.sql.cells import MALFORMED, OUTSIDE, PROBLEMS, Layout, check_countable, data_problem, many
-from blowfish_privacy.engines.sql.counts import RecordScan, counts_query, marginals_query, plain_counts_query, spread
+from blowfish_privacy.engines.sql.cells import (
+    MALFORMED,
+    MOST_TOGETHER,
+    OUTSIDE,
+    PROBLEMS,
+    Layout,
+    check_countable,
+    data_problem,
+    many,
+    table_size,
+)
+from blowfish_privacy.engines.sql.counts import (
+    Packing,
+    RowPart,
+    counts_query,
+    marginals_query,
+    spread,
+)
 from blowfish_privacy.engines.sql.expressions import column, nested, rows_counted
 from blowfish_privacy.engines.sql.rows import Field, Verdicts, check_query, joined, needs_parsing, read, source
 from blowfish_privacy.engines.sql.sums import assignment_query, assignment_sums, lattice_query, lattice_sums
@@ -194,58 +214,57 @@ class TableEngine(Engine):
         if not layouts:
             rows = self.rows() if asked else 0
             return iter([np.array(rows, dtype=np.int64) for _ in asked])
+        first, *others = layouts
+        named = domain.project(involved(domain, [each.domain.names for each in layouts])) if others else first.domain
 
-        def count() -> list[Integers]:
-            if len(layouts) == 1:
-                return [self._counted(layouts[0], progress)]
-            return self._counted_together(domain, layouts, progress)
+        def build(opened: Opened) -> exp.Select:
+            if others:
+                return marginals_query(opened.types, named, layouts, opened.dialect)
+            return counts_query(opened.types, first, opened.dialect)
 
-        tables = dict(zip((layout.domain.names for layout in layouts), self.safely(count), strict=True))
+        counted = self._grouped(named, build, partial(spread, layouts), progress)
+        tables = dict(zip((layout.domain.names for layout in layouts), counted, strict=True))
         return iter(marginals(tables, asked))
 
-    def _counted(self, layout: Layout, progress: Progress | None) -> Integers:
-        opened = self.open(layout.domain)
-        plain = plain_counts_query(opened.types, layout, opened.dialect)
-        marking = counts_query(opened.types, layout, opened.dialect)
-        groups = self.groups(opened, plain or marking, progress)
-        if plain is not None and bool((groups["cell"] < 0).any()):
-            groups = self.groups(opened, marking, progress)
-        return layout.table(groups["cell"], groups["n"])
+    def _grouped(
+        self,
+        domain: Domain,
+        build: Callable[[Opened], exp.Select],
+        finish: Callable[[dict[str, Any]], Result],
+        progress: Progress | None,
+    ) -> Result:
+        """Run a query that is built for the columns of a domain, unless a row has a problem: its cell is negative."""
 
-    def _counted_together(self, domain: Domain, layouts: Sequence[Layout], progress: Progress | None) -> list[Integers]:
-        named = domain.project(involved(domain, [layout.domain.names for layout in layouts]))
-        opened = self.open(named)
-        groups = self.groups(opened, marginals_query(opened.types, named, layouts, opened.dialect), progress)
-        if bool((groups["cell"] < 0).any()):
-            raise self.problem(opened, named, progress)
-        return spread(layouts, groups["cell"], groups["n"])
+        def group() -> Result:
+            opened = self.open(domain)
+            groups = self.groups(opened, build(opened), progress)
+            if bool((groups["cell"] < 0).any()):
+                raise self.problem(opened, domain, progress)
+            return finish(groups)
+
+        return self.safely(group)
 
     def lattice_sums(
         self, domain: Domain, names: Iterable[str], lattice: Lattice, *, progress: Progress | None = None
     ) -> Integers:
         asked = domain.project(names)
-
-        def add_up() -> Integers:
-            opened = self.open(asked)
-            query = lattice_query(opened.types, asked, lattice, opened.dialect)
-            sums = lattice_sums(lattice, self.groups(opened, query, progress))
-            if sums is None:
-                raise self.problem(opened, asked, progress)
-            return sums
-
-        return self.safely(add_up)
+        return self._grouped(
+            asked,
+            lambda opened: lattice_query(opened.types, asked, lattice, opened.dialect),
+            partial(lattice_sums, lattice),
+            progress,
+        )
 
     def assignments(
         self, domain: Domain, names: Iterable[str], assignment: Assignment, *, progress: Progress | None = None
     ) -> Integers:
         asked = domain.project(names)
-
-        def add_up() -> Integers:
-            opened = self.open(asked)
-            query = assignment_query(opened.types, asked, assignment, opened.dialect)
-            return assignment_sums(asked, assignment, self.groups(opened, query, progress))
-
-        return self.safely(add_up)
+        return self._grouped(
+            asked,
+            lambda opened: assignment_query(opened.types, asked, assignment, opened.dialect),
+            partial(assignment_sums, assignment),
+            progress,
+        )
 
     def groups(self, opened: Opened, query: exp.Select, progress: Progress | None) -> dict[str, Any]:
         """Run a query, and return its columns."""
@@ -363,3 +382,125 @@ class TableEngine(Engine):
 def _choose(domain: Domain) -> Choice:
     declared = [domain.column(name) for name in domain.names]
     return lambda names: [find_column(name, names, declared) for name in declared]
+
+
+# Very many tables from one scan, in bounded memory.
+#
+# A database groups by every set of attributes at once, and holds all groups of all of them: with hundreds of sets that
+# is slower than counting here, and takes gigabytes. So the different rows are fetched once, as packed positions, kept
+# in a few bytes an attribute, and counted one table after the other. Where even these rows are too many to keep, they
+# are fetched in parts, as many tables as fit are added up at a time, and the data are read once for each part and for
+# each lot of tables: no row is ever written to a disk, and reading again takes less time than so many rows take to
+# count.
+
+ANSWER = 2**26
+"""The most bytes of rows that are fetched at once."""
+HELD = 2**28
+"""The most bytes of rows that are kept."""
+
+_FIRST, _FETCHED = 0.2, 0.5
+"""The share of the work when the first rows, and when all of them are fetched: a guess that only a display needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlock:
+    """Some of the rows, in memory."""
+
+    domain: Domain
+    positions: Sequence[Positions]
+    times: Integers | None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.positions[0]) if self.times is None else int(self.times.sum())
+
+    def tables(self, sets: Sequence[Names]) -> Iterator[Integers]:
+        """Count the rows of one set after the other."""
+        return record_tables(self.domain, self.positions, self.times, sets)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordScan:
+    """The tables of some sets, which together involve all attributes of a domain."""
+
+    domain: Domain
+    sets: Sequence[Names]
+    engine: TableEngine
+    progress: Progress | None = None
+
+    def tables(self) -> Iterator[Integers]:
+        """Return one table after the other."""
+        held = self.engine.safely(self._held)
+        if isinstance(held, int):
+            yield from self._in_lots(held)
+            return
+        counted = zip(*(block.tables(self.sets) for block in held), strict=True)
+        for first, *others in reported(counted, len(self.sets), between(self.progress, _FETCHED, 1)):
+            for table in others:
+                first += table
+            yield first
+
+    def _held(self) -> list[RowBlock] | int:
+        """Fetch the rows to keep, or return their number if they are too many."""
+        opened = self.engine.open(self.domain)
+        first = self._fetched(opened, self._most + 1, between(self.progress, 0, _FIRST))
+        if len(first.positions[0]) <= self._most:
+            return [first]
+        del first
+        query = exp.select(rows_counted().as_("n", quoted=True)).from_(source())
+        number = int(self.engine.groups(opened, query, None)["n"][0])
+        width = sum(np.min_scalar_type(size - 1).itemsize for size in self.domain.shape) + 8
+        if number * width > HELD:
+            return number
+        return [*self._parts(opened, number, between(self.progress, _FIRST, _FETCHED))]
+
+    def _in_lots(self, number: int) -> Iterator[Integers]:
+        """Add up the parts of as many tables at a time as fit."""
+        lots: list[list[Names]] = []
+        cells = MOST_TOGETHER
+        for names in self.sets:
+            size = table_size(self.domain, names)
+            if cells + size > MOST_TOGETHER:
+                lots.append([])
+                cells = 0
+            lots[-1].append(names)
+            cells += size
+        for rank, lot in enumerate(lots):
+            progress = between(between(self.progress, _FIRST, 1), rank / len(lots), (rank + 1) / len(lots))
+
+            def add_up(lot: Sequence[Names] = lot, progress: Progress | None = progress) -> list[Integers]:
+                blocks = self._parts(self.engine.open(self.domain), number, progress)
+                totals = [*next(blocks).tables(lot)]
+                for block in blocks:
+                    for total, table in zip(totals, block.tables(lot), strict=True):
+                        total += table
+                return totals
+
+            yield from self.engine.safely(add_up)
+
+    def _parts(self, opened: Opened, number: int, progress: Progress | None) -> Iterator[RowBlock]:
+        """Fetch the rows in parts of about equal size."""
+        many = ceil(number / self._most)
+        for part in range(many):
+            block = self._fetched(opened, RowPart(part, many), between(progress, part / many, (part + 1) / many))
+            number -= block.rows
+            yield block
+        if number:
+            raise DataError("the data changed while they were read.")
+
+    def _fetched(self, opened: Opened, part: RowPart | int, progress: Progress | None) -> RowBlock:
+        query = self._packing.query(opened.types, opened.dialect, part)
+        groups = self.engine.groups(opened, query, progress)
+        if bool((groups["w0"] < 0).any()):
+            raise self.engine.problem(opened, self.domain, progress)
+        return RowBlock(self.domain, *self._packing.unpacked(groups))
+
+    @cached_property
+    def _packing(self) -> Packing:
+        return Packing(self.domain)
+
+    @property
+    def _most(self) -> int:
+        """How many rows are fetched at once."""
+        return max(1, ANSWER // self._packing.width)

@@ -1,9 +1,9 @@
-"""What a release may lose: so much epsilon, so much rho, or (epsilon, delta), of which the best use is made.
+"""The target that a release is calibrated to: what it may lose (epsilon, rho, or epsilon and delta), or its error.
 
-Laplace noise loses epsilon and Gaussian noise rho. Who allows rho may get either: at rho Gaussian noise, or Laplace
-noise at the epsilon that costs the same. Who allows (epsilon, delta) may get Laplace noise at that
-epsilon, or Gaussian noise at the rho that implies it; a ledger that counts in rho is charged no more than that rho for
-either. Who allows epsilon alone gets Laplace noise.
+Laplace noise loses epsilon and Gaussian noise rho. A target in rho allows for either: Gaussian noise at that rho, or
+Laplace noise at the epsilon that costs the same. A target in (epsilon, delta) allows for Laplace noise at that epsilon,
+or for Gaussian noise at the rho that implies it; a ledger that counts in rho is charged no more than that rho for
+either. A target in epsilon alone means Laplace noise.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _EXAMPLES = 'epsilon="0.1" or rho="0.005" to spend, error=25 to solve for it.'
 
 
 @dataclass(frozen=True)
-class Spending:
-    """What a release may lose, or how wrong it may be, as somebody stated it.
+class Target:
+    """What a release may lose, or how large its error may be, as the user stated it.
 
     ``amount`` may map the values of a public group to what each may spend.
     """
@@ -51,7 +51,7 @@ class Spending:
         noise: Any = None,
         ledger: Measure | None = None,
         problem: type[BlowfishError] = QueryError,
-    ) -> Spending:
+    ) -> Target:
         """Check what was stated: one of epsilon, rho and error; delta beside epsilon, or beside error."""
         stated = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("error", error)) if value is not None]
         if len(stated) != 1:
@@ -72,7 +72,7 @@ class Spending:
         wanted = None if error is None else stated_amount(error, "error", error=problem)
         return cls(RHO if concentrated else EPSILON, amount, delta, wanted, noise, ledger)
 
-    def of_group(self, amount: Any) -> Spending:
+    def of_group(self, amount: Any) -> Target:
         """Return what one group may spend."""
         name = "rho" if self.unit is RHO else "epsilon"
         return replace(self, amount=None if amount is None else stated_amount(amount, name, error=QueryError))
@@ -80,28 +80,28 @@ class Spending:
     def choices(self, amount: Fraction) -> dict[Measure, Fraction]:
         """Return what may be lost in each measure: any one of them, not all together."""
         if self.unit is RHO:
-            found = {RHO: amount, EPSILON: _pure(amount, self.ledger)}
+            choices = {RHO: amount, EPSILON: _pure(amount, self.ledger)}
         elif self.delta is not None:
             rho = rho_of(amount, self.delta)
             # A ledger that counts in rho is charged the same for either; another one allows epsilon itself.
             same = self.ledger in (None, EPSILON)
-            found = {EPSILON: amount if same else min(amount, _pure(rho, self.ledger)), RHO: rho}
+            choices = {EPSILON: amount if same else min(amount, _pure(rho, self.ledger)), RHO: rho}
         else:
-            found = {EPSILON: amount}
+            choices = {EPSILON: amount}
         if self.noise is not None:
-            found.pop(EPSILON if self.noise == "gaussian" else RHO, None)
-        if self.ledger is EPSILON and (self.unit is RHO or EPSILON not in found):
+            choices.pop(EPSILON if self.noise == "gaussian" else RHO, None)
+        if self.ledger is EPSILON and (self.unit is RHO or EPSILON not in choices):
             # Refuses, unless Laplace noise was asked for.
-            _ = EPSILON.converted(found.get(RHO, Fraction(0)), RHO)
+            _ = EPSILON.converted(choices.get(RHO, Fraction(0)), RHO)
         if self.ledger is EPSILON:
-            found.pop(RHO, None)
-        return {measure: lost for measure, lost in found.items() if lost > 0}
+            choices.pop(RHO, None)
+        return {measure: lost for measure, lost in choices.items() if lost > 0}
 
     @property
     def certain(self) -> tuple[Measure, Fraction] | None:
-        """What will be lost, if that can be told before planning: the measure, and how much.
+        """What will be lost, if that is known before planning: the measure, and how much.
 
-        Who allows rho may lose less in the end, where no mechanism with Gaussian noise answers: never more.
+        A release with a target in rho may lose less, where no mechanism with Gaussian noise answers: never more.
         """
         if self.amount is None or isinstance(self.amount, Mapping) or self.delta is not None:
             return None
