@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from blowfish_privacy.errors import QueryError
 from blowfish_privacy.mechanisms.synthetic import mixture, mixture_fit
 from blowfish_privacy.mechanisms.synthetic import mixture_fit as evidence
-from blowfish_privacy.mechanisms.synthetic.approach import check_possible
 from blowfish_privacy.mechanisms.synthetic.mixture import (
     Mixture,
     exchanged,
@@ -22,6 +21,7 @@ from blowfish_privacy.mechanisms.synthetic.mixture import (
 )
 from blowfish_privacy.mechanisms.synthetic.mixture_fit import Grouping, gathered, on_simplex, shrunk_values, tree_steps
 from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros
+from blowfish_privacy.mechanisms.synthetic.synthetic import check_possible
 
 
 def counted(records, shape, axes):

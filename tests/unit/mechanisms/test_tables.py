@@ -106,12 +106,14 @@ def test_the_estimate_and_its_errors_are_those_of_generalised_least_squares(comp
 
 @given(components=measured())
 @settings(max_examples=examples(80), deadline=None)
-def test_the_noise_in_a_cell_is_that_of_its_loads(components):
+def test_the_noise_in_every_cell_has_its_variance(components):
     together = [components.variance(axes) for axes in components.tables]
     assert np.allclose(components.table_variances, together, atol=1e-12)
     for axes in components.tables:
-        loads = sum(components.variances[number] * factor**2 * many for number, factor, many in components.loads(axes))
-        assert np.allclose(loads, components.variance(axes), atol=1e-9)
+        for cell in np.ndindex(*(components.shape[axis] for axis in axes)):
+            noise = components.noise_in_cell(axes, cell)
+            total = sum(each.variance * each.many * float(each.factors @ each.factors) for each in noise)
+            assert np.isclose(total, components.cell_variances(axes)[cell], atol=1e-9)
 
 
 @st.composite

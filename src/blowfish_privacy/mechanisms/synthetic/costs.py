@@ -14,7 +14,7 @@ import numpy as np
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
-from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Zeros, candidates_for, pairs_for
+from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Zeros, tables_within
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import PairClass, classes_met, one_attribute_at_a_time
 from blowfish_privacy.queries import Synthetic
@@ -273,12 +273,16 @@ class Scope:
     @cached_property
     def candidates(self) -> list[Axes]:
         """The tables with secrets that may be chosen."""
-        return [axes for axes in candidates_for(self.domain.shape, self.query.tables()) if self.costs.weights(axes)]
+        return self._secret(triples=True)
 
     @cached_property
     def pairs(self) -> list[Axes]:
         """The pairs of attributes with secrets, in tables that shall be accurate."""
-        return [axes for axes in pairs_for(self.domain.shape, self.query.tables()) if self.costs.weights(axes)]
+        return self._secret(triples=False)
+
+    def _secret(self, *, triples: bool) -> list[Axes]:
+        tables = tables_within(self.domain.shape, self.query.tables(), triples=triples)
+        return [axes for axes in tables if self.costs.weights(axes)]
 
     @cached_property
     def told(self) -> list[PairClass]:

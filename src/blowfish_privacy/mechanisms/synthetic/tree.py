@@ -57,6 +57,14 @@ class JunctionTree:
         return cells_of(self.shape, self.cliques)
 
     @cached_property
+    def children(self) -> list[list[int]]:
+        """The cliques right below each."""
+        below: list[list[int]] = [[] for _ in self.cliques]
+        for number, above in enumerate(self.parents[1:], 1):
+            below[above].append(number)
+        return below
+
+    @cached_property
     def _members(self) -> list[frozenset[int]]:
         return [frozenset(clique) for clique in self.cliques]
 
@@ -331,14 +339,6 @@ class TreeModel:
             for number, (shared, belief) in enumerate(zip(self.tree.separators, self.beliefs, strict=True))
         ]
 
-    @cached_property
-    def _children(self) -> list[list[int]]:
-        below: list[list[int]] = [[] for _ in self.tree.cliques]
-        for number, above in enumerate(self.tree.parents):
-            if above >= 0:
-                below[above].append(number)
-        return below
-
     def _joined(self, axes: Axes, fixed: tuple[tuple[int, int], ...] = ()) -> Floats:
         """Sum everything but some attributes out of the tree, from its leaves up; others may have a fixed value.
 
@@ -366,7 +366,7 @@ class TreeModel:
         tree, wanted, told = self.tree, {*axes}, {*axes, *(axis for axis, _ in fixed)}
         passing: dict[int, Axes] = {}
         for number in reversed(range(len(tree.cliques))):
-            below = [child for child in self._children[number] if child in passing]
+            below = [child for child in tree.children[number] if child in passing]
             seen = {*tree.cliques[number]}.union(*(passing[child] for child in below))
             shared = {*tree.separators[number]}
             # A part below that holds none of the attributes asked for sums to one, whatever is above it.
@@ -438,15 +438,10 @@ def _contracted(parts: Sequence[tuple[Axes, Floats]], left: Axes) -> Floats:
 
 def _rooted(tree: JunctionTree, start: int) -> tuple[list[int], dict[int, int]]:
     """Order the cliques from another one down; return the order and the clique above each."""
-    near: list[list[int]] = [[] for _ in tree.cliques]
-    for number, above in enumerate(tree.parents):
-        if above >= 0:
-            near[number].append(above)
-            near[above].append(number)
     order, above_of = [start], {start: -1}
     for number in order:
-        for other in near[number]:
-            if other not in above_of:
+        for other in (tree.parents[number], *tree.children[number]):
+            if other >= 0 and other not in above_of:
                 above_of[other] = number
                 order.append(other)
     return order, above_of

@@ -271,18 +271,8 @@ class Components:
     def table(self, estimated: Estimates, axes: Axes) -> Floats:
         """Put a table together from its components, with its axes in this order."""
         total = np.zeros([self.shape[axis] for axis in axes], dtype=np.float64)
-        families = {self.nesting.family(axis): at for at, axis in enumerate(axes)}
         for component in self.nesting.parts(axes):
-            places = {families[self.nesting.family(level)]: level for level in component}
-            found = estimated(component).transpose([component.index(places[at]) for at in sorted(places)])
-            found = found.reshape([self.shape[places[at]] if at in places else 1 for at in range(len(axes))])
-            for at, axis in enumerate(axes):
-                if at not in places:
-                    shares = self.nesting.shares(None, axis, self.shape[axis])
-                    found = found * beside(shares, at, len(axes))
-                else:
-                    found = self.nesting.split(found, at, places[at], axis)
-            total += found
+            total += CoarserTable(self.shape, self.nesting, axes, component).lifted(estimated(component))
         return total
 
     def uneven(self, axes: Axes) -> bool:
@@ -327,46 +317,48 @@ class Components:
     def cell_variances(self, axes: Axes) -> Floats:
         """Return the variance of every cell of a table."""
         shape = [self.shape[axis] for axis in axes]
-        if not self.nesting.nested(axes):
+        if not self.uneven(axes):
             return np.full(shape, self.variance(axes))
-        total = np.zeros(shape)
-        for number, factor, many in self.loads(axes):
-            total += self.variances[number] * factor**2 * many
-        return total
 
-    def noise_in_worst(self, axes: Axes) -> Iterator[Noise]:
-        """Go through the noise in the cell of a table with the largest variance."""
-        cells = self.cell_variances(axes)
-        worst = np.unravel_index(int(cells.argmax()), cells.shape)
-        for number, factors, many in self.loads(axes):
-            yield Noise(number, self.variances[number], factors[worst].reshape(1), round(float(many[worst])))
+        def paired(axis: int, first: Floats, second: Floats) -> Floats:
+            return beside((first * second).sum(axis=1), axes.index(axis), len(axes))
 
-    def loads(self, axes: Axes) -> Iterator[tuple[int, Floats, Floats]]:
-        """Say how much of the noise of each measured table is in each cell: with which factor, from how many cells."""
+        return np.maximum(np.broadcast_to(self._total(axes, self._factors, paired), shape), 0.0)
+
+    def noise_in_cell(self, axes: Axes, cell: Sequence[int]) -> Iterator[Noise]:
+        """Go through the noise in one cell: that of measured numbers which agree with it on the same levels at once."""
         for number, shares in self._parts_of(axes).items():
             block = self.blocks[number]
             levels, inside = self.nesting.levels(block.counted), self.nesting.levels(axes)
             others = prod(self.shape[axis] for family, axis in levels.items() if family not in inside)
-            along = [self._along(block, levels.get(self.nesting.family(axis)), axis) for axis in axes]
+            families = [self.nesting.family(axis) for axis in axes]
+            along = [self._along(block, levels.get(family), axis) for family, axis in zip(families, axes, strict=True)]
             for patterns in product(*along):
-                many = np.full([self.shape[axis] for axis in axes], float(others))
-                for at, pattern in enumerate(patterns):
-                    many = many * beside(pattern.many, at, len(axes))
-                factor = np.zeros(())
+                here = [*zip(families, patterns, cell, strict=True)]
+                many = round(others * prod(float(pattern.many[place]) for _, pattern, place in here))
+                factor = 0.0
                 for component, share in shares:
                     chosen = self.nesting.levels(component)
-                    one = np.asarray(share)
-                    for at, axis in enumerate(axes):
-                        factors = patterns[at].factors[chosen.get(self.nesting.family(axis))]
-                        one = one * beside(factors, at, len(axes))
-                    factor = factor + one
-                if many.any():
-                    yield number, np.broadcast_to(factor, many.shape), many
+                    factor += share * prod(
+                        float(pattern.factors[chosen.get(family)][place]) for family, pattern, place in here
+                    )
+                if many:
+                    yield Noise(number, self.variances[number], np.array([factor]), many)
 
     def _along(self, block: Block, measured: int | None, axis: int) -> list[LevelPattern]:
         if axis in block.signs:
             return [LevelPattern(np.ones(2), {axis: np.full(2, 0.5)})]
         return self.nesting.patterns(axis, measured, self.shape)
+
+    def _factors(self, member: Member, axis: int, level: int | None) -> Floats:
+        """Return the factor of each noisy row in each value of an axis, for a component.
+
+        Where the order of values does not matter, rows with the same factor are one, as often as there are of them.
+        """
+        if axis in self.ranges:
+            return np.stack([self._response(member, axis, level, unit) for unit in np.eye(self.shape[axis])])
+        patterns = self._along(member.block, self._level(member, axis), axis)
+        return np.stack([np.sqrt(each.many) * each.factors[level] for each in patterns], axis=1)
 
     def _parts_of(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:
         """For each measured table with noise, the components of a table that it has a share in."""

@@ -120,6 +120,10 @@ class Nesting:
             known = np.ones(len(up if up is not None else ()))
         return known / (known.sum() if up is None else np.bincount(up, known)[up])
 
+    def even(self, axis: int) -> bool:
+        """Say whether all values of an axis have the same share of everything."""
+        return axis not in self.parents and axis not in self.weights
+
     def shares(self, coarse: int | None, fine: int, size: int) -> Floats:
         """Return the share of its ancestor on a coarser level, or of everything, that each value has when split."""
         if coarse == fine:
@@ -252,16 +256,16 @@ class CoarserTable:
         return np.asarray(values.sum(axis=left_out)).transpose([kept.index(axis) for axis in self.component])
 
     def lifted(self, values: Floats) -> Floats:
-        """Spread the counts of the coarser table evenly over the finer one; along some axes only to be broadcast."""
+        """Split the counts of the coarser table over the finer one; along some axes only to be broadcast."""
         left_out, kept, coarser = self._places
         values = np.expand_dims(values.transpose([self.component.index(axis) for axis in kept]), left_out)
         for at in left_out:
             axis = self.axes[at]
-            if axis in self.nesting.parents:
+            if self.nesting.even(axis):
+                values = values / self.sizes[axis]
+            else:
                 shares = self.nesting.shares(None, axis, self.sizes[axis])
                 values = values * beside(shares, at, len(self.axes))
-            else:
-                values = values / self.sizes[axis]
         for at, axis, level in coarser:
             values = self.nesting.split(values, at, level, axis)
         return values

@@ -239,24 +239,14 @@ class RangeComponents(Components):
             pairs = self._pairs(number, list(precise), axes, self._factors, self._on_average)
             yield number, precise, [(first, second, float(value)) for first, second, value in pairs]
 
-    def cell_variances(self, axes: Axes) -> Floats:
-        if self.read.isdisjoint(axes):
-            return super().cell_variances(axes)
-
-        def paired(axis: int, first: Floats, second: Floats) -> Floats:
-            return beside((first * second).sum(axis=1), axes.index(axis), len(axes))
-
-        return np.maximum(self._total(axes, self._factors, paired), 0.0)
-
     def _members(self, number: int) -> Iterator[Member]:
         group = self.groups[number]
         for parts in zip(group.numbers, group.variances, group.readers, strict=True):
             yield Member(group.block, *parts)
 
-    def noise_in_worst(self, axes: Axes) -> Iterator[Noise]:
-        cells = self.cell_variances(axes)
-        worst = np.unravel_index(int(cells.argmax()), cells.shape)
-        yield from self.noise_in(axes, [np.eye(1, n, int(at))[0] for n, at in zip(cells.shape, worst, strict=True)])
+    def noise_in_cell(self, axes: Axes, cell: Sequence[int]) -> Iterator[Noise]:
+        units = [np.eye(1, self.shape[axis], place)[0] for axis, place in zip(axes, cell, strict=True)]
+        yield from self.noise_in(axes, units)
 
     def noise_in(self, axes: Axes, weights: Sequence[Floats]) -> Iterator[Noise]:
         """Go through the noise in a weighted sum of cells, for each table that was measured."""
@@ -276,16 +266,6 @@ class RangeComponents(Components):
                 many = prod(self.shape[axis] for axis in outside if axis not in member.readers)
                 if member.variance:
                     yield Noise(member.number, member.variance, factors, many)
-
-    def _factors(self, member: Member, axis: int, level: int | None) -> Floats:
-        """Return the factor of each noisy row in each value of an axis, for a component.
-
-        Where the order of values does not matter, rows with the same factor are one, as often as there are of them.
-        """
-        if axis in self.ranges:
-            return np.stack([self._response(member, axis, level, unit) for unit in np.eye(self.shape[axis])])
-        patterns = self._along(member.block, self._level(member, axis), axis)
-        return np.stack([np.sqrt(each.many) * each.factors[level] for each in patterns], axis=1)
 
 
 @lru_cache(maxsize=8)
@@ -380,10 +360,12 @@ class TablesError(CellsError):
         share = checked_level(level)
         if not self._simulated:
             return normal_width(share) * self.standard_error(axes)
-        if not self.components.variance(axes):
+        cells = self.components.cell_variances(axes)
+        if not cells.any():
             return 0.0
+        worst = [int(place) for place in np.unravel_index(cells.argmax(), cells.shape)]
         # Fixed bits, so that everyone computes the same error for the same noise scales.
-        drawn = self._drawn(self.components.noise_in_worst(axes), _DRAWN, SimulationSource("tables"))
+        drawn = self._drawn(self.components.noise_in_cell(axes, worst), _DRAWN, SimulationSource("tables"))
         return float(np.quantile(drawn, float(share)))
 
     def _sampled_ranges(self, components: RangeComponents, axes: Axes) -> Floats:
