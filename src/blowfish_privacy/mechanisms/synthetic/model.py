@@ -91,7 +91,7 @@ MODEL_CELLS = 150_000
 MOST_GROWTH = 0.2
 """The share of the room that one table may take."""
 ROOM_COST = 0.3
-"""How many records, as a share of all, a table must tell for all the room that a model has."""
+"""How many records, as a share of all, a table must correct for all the room that a model has."""
 REFILLED = 2.5
 """How many times the records expected in a cell noise may add: fits multiply, so that empty cells stay empty."""
 _MOST_TABLES = 2_000

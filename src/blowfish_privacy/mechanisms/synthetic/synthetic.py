@@ -161,7 +161,7 @@ def _some_possible(shape: Sequence[int], zeros: Sequence[Zeros]) -> bool:
 #
 # The tree grows from the attributes by themselves. In each round the pairs are found from which it is farthest: the
 # difference of a noisy pair from the model is cleared of noise by shrinking its singular values [gavish2017], and what
-# is left, in records, is what the pair tells. First come pairs that close no circle, then a few at a time, as long as
+# is left, in records, is what the pair adds. First come pairs that close no circle, then a few at a time, as long as
 # there is room. Everything that lies in one of its cliques is fitted.
 
 FEW_ATTRIBUTES = 40
@@ -169,10 +169,10 @@ FEW_ATTRIBUTES = 40
 _MOST_ROUNDS = 8
 _FITTING, _LAST_FITTING = 60, 120
 """Steps of a fit between two rounds, which starts from the one before, and of the last one."""
-_LEAST_TOLD = 0.002
-"""The share of the records that a pair must tell."""
+_LEAST_ADDED = 0.002
+"""The share of the records that a pair must add to the model."""
 _ABOVE_NOISE = 0.25
-"""What a pair must tell besides, as a share of the records that its noise misplaces: fitting it brings noise in."""
+"""What a pair must add besides, as a share of the records that its noise misplaces: fitting it brings noise in."""
 
 
 def noisy_tree(
@@ -221,7 +221,7 @@ class _Growth:
         return fit_tree(self.shape, self.total, inside, self.zeros, start=start, rounds=rounds)
 
     def scores(self, model: TreeModel) -> dict[Axes, float]:
-        """Say how many records each pair tells beyond the model, less what its room costs; only those worth it."""
+        """Say how many records each pair adds to the model, less what its room costs; only those worth it."""
         found: dict[Axes, float] = {}
         for axes, each in self.known.items():
             if len(axes) != 2 or model.tree.home(axes) is not None or each.counts.size > MOST_GROWTH * MODEL_CELLS:
@@ -229,12 +229,12 @@ class _Growth:
             expected, deviation = model.table(axes), sqrt(each.variance)
             # Rows and columns of this residual do not sum to 0, so that none of its dimensions is lost.
             sizes = (expected.shape[0] + 1, expected.shape[1] + 1)
-            told = float(np.abs(cleared(each.counts - expected, deviation, sizes)).sum())
+            added = float(np.abs(cleared(each.counts - expected, deviation, sizes)).sum())
             noise = float(np.minimum(deviation, REFILLED * expected).sum())
-            if told > _LEAST_TOLD * self.total + _ABOVE_NOISE * noise:
+            if added > _LEAST_ADDED * self.total + _ABOVE_NOISE * noise:
                 alone = max(map(len, model.tree.cliques)) == 1
                 growth = (each.counts.size if alone else max(0, self.cells(axes) - model.tree.cells)) / MODEL_CELLS
-                found[axes] = told - ROOM_COST * growth * self.total
+                found[axes] = added - ROOM_COST * growth * self.total
         return {axes: score for axes, score in found.items() if score > 0}
 
     def take(self, pairs: Sequence[Axes]) -> bool:
@@ -410,7 +410,7 @@ class SyntheticMechanism(Mechanism):
         scope = Scope(_asked(query, policy), policy, cls.noise)
         scope.check_kept(records)
         check_possible(scope.domain.shape, scope.zeros)
-        limits = dict.fromkeys(scope.told, amount)
+        limits = dict.fromkeys(scope.affected, amount)
         made = cls(scope, limits, chosen_approach(scope, limits, records))
         if max(made.first, default=Fraction(0)) >= MOST_SCALE / 2**10:
             raise QueryError("so small an amount leaves nothing but noise.", hint="allow more.")
@@ -434,18 +434,18 @@ class SyntheticMechanism(Mechanism):
     def certify(self, policy: Policy) -> Certificate:
         """Say what each class may lose: no step is taken that would bring one above its limit.
 
-        Under another policy, a class loses at most what a class of the first loses that all tables tell at least as
-        well.
+        Under another policy, a class loses at most what a class of the first loses that changes all tables at least as
+        much.
         """
         if policy.size != self.scope.policy.size:
             raise PolicyError("what is fitted to a public number of records certifies nothing where it is secret.")
         costs = self.costs if policy.hash == self.scope.policy.hash else Costs(policy, self.domain, self.noise)
         tables = self._counted
-        told = [pairs for pairs in costs.classes if any(pairs in costs.weights(axes) for axes in tables)]
-        if costs is self.costs and any(pairs not in self.limits for pairs in told):
+        affected = [pairs for pairs in costs.classes if any(pairs in costs.weights(axes) for axes in tables)]
+        if costs is self.costs and any(pairs not in self.limits for pairs in affected):
             raise PolicyError(NO_NOISE)
         amounts: dict[PairClass, Fraction] = {}
-        for pairs in told:
+        for pairs in affected:
             like = pairs if costs is self.costs else costs.covered(pairs, self.costs, tables)
             if like is None or like not in self.limits:
                 raise PolicyError(NO_NOISE)
@@ -455,7 +455,7 @@ class SyntheticMechanism(Mechanism):
         return self.certified(policy, Loss.of(amounts, self.counted_in), sensitivity, *self.first)
 
     def _sensitivity(self, policy: Policy, tables: Sequence[Axes]) -> Sensitivity:
-        """Derive that of the attributes by themselves, or of a table where facts tell these already."""
+        """Derive that of the attributes by themselves, or of a table where facts state these already."""
         single = sensitivity_of(self.scope.query.on(policy.domain), policy)
         if single.value:
             return single
@@ -511,7 +511,7 @@ class SyntheticMechanism(Mechanism):
             return False
 
     def _hold(self, steps: Sequence[Step]) -> bool:
-        """Say whether steps tell about every attribute, and cost no class more than its limit; if one does, it raises.
+        """Say whether steps cover every attribute, and cost no class more than its limit; if one does, it raises.
 
         What was chosen must be a packing of classes that were paid for, and no other table of secrets is looked at.
         """
@@ -520,9 +520,9 @@ class SyntheticMechanism(Mechanism):
         for step in steps:
             if isinstance(step, TableChoice):
                 paid = [costs.classes[number] for number in step.classes if number >= 0]
-                told = [pairs for axes in step.chosen for pairs in costs.changes(axes)]
+                affected = [pairs for axes in step.chosen for pairs in costs.changes(axes)]
                 known = self.approach.chooses and {*step.chosen} <= {*tables}
-                if not known or not paid or not {*told} <= {*paid} or len(told) != len({*told}):
+                if not known or not paid or not {*affected} <= {*paid} or len(affected) != len({*affected}):
                     return False
                 charges = costs.of_choice(step.coefficient, tables)
                 accountant.charge({pairs: charges[pairs] for pairs in paid if pairs in charges})
@@ -587,8 +587,8 @@ class SyntheticMechanism(Mechanism):
                 raise SpecError("the document is damaged: a limit is not above 0.")
             limits[PairClass(kind, attribute)] = limit
         scope, approach = Scope(_asked(query, policy), policy, cls.noise), APPROACHES[written["approach"]]
-        if not limits.keys() <= {*scope.told}:
-            raise SpecError("the document is damaged: it limits what its tables do not tell.")
+        if not limits.keys() <= {*scope.affected}:
+            raise SpecError("the document is damaged: it limits what its tables do not contain.")
         return cls(scope, limits, approach)
 
 

@@ -1,4 +1,4 @@
-"""What noisy tables tell about each component, and the tables that are put together from them.
+"""How precisely noisy tables determine each component, and the tables that are put together from them.
 
 The component of a set S of attributes is the part of its table that is in no smaller one: the counts, less whatever
 follows from the tables of fewer attributes if these are spread evenly. Every table is the sum of its components, each
@@ -27,18 +27,18 @@ from blowfish_privacy.queries.tables import Block, Objective
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.progress import task
 
-# What measured tables tell together.
+# What is known of components from all measured tables together.
 
 
 @dataclass(slots=True)
-class Told:
-    """What measured tables tell of one component."""
+class Information:
+    """What is known of one component from the measured tables."""
 
     precision: float = 0.0
     """Of all of them together; infinite where one is exact."""
     tables: int = 0
     first: int = -1
-    """The number of the first table that tells it, or of the first that does so exactly."""
+    """The number of the first table that contains it, or of the first that is exact."""
 
 
 Estimates: TypeAlias = Callable[[Axes], Floats]
@@ -61,42 +61,42 @@ class Noise(NamedTuple):
 
 
 Precisions: TypeAlias = tuple[Integers, Floats]
-"""Numbers of components, and the precision with which something tells each."""
+"""Numbers of components, and the precision with which each is known."""
 
 
 def cell_variances(
-    shape: Sequence[int], told: Sequence[Precisions], tables: Sequence[Axes], *, counted: bool
+    shape: Sequence[int], known: Sequence[Precisions], tables: Sequence[Axes], *, counted: bool
 ) -> Floats:
-    """Return the variance of a cell of each table, given what is told of the components."""
-    numbers, precisions = (np.concatenate(each) for each in zip(*told, strict=True))
-    known, place = np.unique(numbers, return_inverse=True)
+    """Return the variance of a cell of each table, given the precisions of components."""
+    numbers, precisions = (np.concatenate(each) for each in zip(*known, strict=True))
+    components, place = np.unique(numbers, return_inverse=True)
     spread = 1 / np.bincount(place, precisions)
-    if counted and len(known) and known[0] == 0:
+    if counted and len(components) and components[0] == 0:
         spread[0] = 0.0
     sizes = np.array(shape, dtype=np.float64)
     found = np.zeros(len(tables))
-    for where, axes in _alike(tables):
+    for where, axes in _by_length(tables):
         for part in parts(tuple(range(axes.shape[1]))):
             rest = [at for at in range(axes.shape[1]) if at not in part]
             weight = (1 - 1 / sizes[axes[:, [*part]]]).prod(axis=1) / (sizes[axes[:, rest]] ** 2).prod(axis=1)
             if part or not counted:
                 # Components along attributes of one value are not among those known, and weigh nothing.
-                at = np.searchsorted(known, _numbered(axes[:, [*part]], len(shape)))
-                found[where] += weight * spread[np.minimum(at, len(known) - 1)]
+                at = np.searchsorted(components, _numbered(axes[:, [*part]], len(shape)))
+                found[where] += weight * spread[np.minimum(at, len(components) - 1)]
     return found
 
 
-def told_by_tables(
+def table_precisions(
     shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float], *, alone: bool = False
 ) -> Precisions:
-    """Number the components that each measured table tells, with the precision of each; if alone, no smaller ones."""
+    """Number the components of each measured table, with their precisions; if alone, not those of smaller tables."""
     sizes = np.array(shape, dtype=np.float64)
     noise = np.array(variances, dtype=np.float64)
     every: list[Integers] = [np.zeros(0, dtype=np.int64)]
     precisions: list[Floats] = [np.zeros(0)]
     for signs in dict.fromkeys(len(block.signs) for block in blocks):
         chosen = [number for number, block in enumerate(blocks) if len(block.signs) == signs]
-        for where, axes in _alike([blocks[number].axes for number in chosen]):
+        for where, axes in _by_length([blocks[number].axes for number in chosen]):
             counted = axes.shape[1] - signs
             of = noise[np.array(chosen)[where]]
             every_axis = tuple(range(counted))
@@ -109,7 +109,7 @@ def told_by_tables(
     return np.concatenate(every), np.concatenate(precisions)
 
 
-def _alike(tables: Sequence[Axes]) -> Iterator[tuple[Integers, Integers]]:
+def _by_length(tables: Sequence[Axes]) -> Iterator[tuple[Integers, Integers]]:
     """Go through the tables of each number of axes: which they are, and their axes, one row each."""
     by_length: dict[int, list[int]] = defaultdict(list)
     for number, axes in enumerate(tables):
@@ -129,7 +129,7 @@ def _numbered(axes: Integers, attributes: int) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One of the tables that tell a table together."""
+    """One of the measured tables from which a table is estimated."""
 
     block: Block
     number: int
@@ -165,11 +165,11 @@ class Components:
     @cached_property
     def spread(self) -> dict[Axes, float]:
         """For each component, the variance of a cell before it is made to sum to zero along each attribute."""
-        return {component: 1 / told.precision for component, told in self._told.items()}
+        return {component: 1 / known.precision for component, known in self._information.items()}
 
     def check(self) -> None:
-        """Refuse tables of which the measured ones do not tell everything."""
-        _ = self._told
+        """Refuse tables that the measured ones do not determine."""
+        _ = self._information
 
     @property
     def exact(self) -> frozenset[Axes]:
@@ -178,27 +178,27 @@ class Components:
         return frozenset(each for each, variance in self.spread.items() if not variance and several.issuperset(each))
 
     @cached_property
-    def _told(self) -> dict[Axes, Told]:
-        """What all tables together tell of each component."""
-        found = {component: Told() for table in self.tables for component in self.nesting.parts(table)}
+    def _information(self) -> dict[Axes, Information]:
+        """What is known of each component from all tables together."""
+        found = {component: Information() for table in self.tables for component in self.nesting.parts(table)}
         for number in range(len(self.blocks)):
-            for component, precision in self._tells(number, found):
-                told = found[component]
-                if not told.tables or told.precision < precision == inf:
-                    told.first = number
-                told.tables += 1
-                told.precision += precision
+            for component, precision in self._precisions(number, found):
+                known = found[component]
+                if not known.tables or known.precision < precision == inf:
+                    known.first = number
+                known.tables += 1
+                known.precision += precision
         if self.counted:
-            found[()] = Told(inf, 1)
-        # Along an attribute of one value there is nothing beyond what the other attributes tell.
+            found[()] = Information(inf, 1)
+        # Along an attribute of one value there is nothing beyond the other attributes.
         single = {axis for axis, size in enumerate(self.shape) if size == 1}
-        found |= {component: Told(inf, 1) for component in found if not single.isdisjoint(component)}
-        if not all(told.tables for told in found.values()):
-            raise QueryError("the tables that are measured do not tell all the tables asked for.")
+        found |= {component: Information(inf, 1) for component in found if not single.isdisjoint(component)}
+        if not all(known.tables for known in found.values()):
+            raise QueryError("the tables that are measured do not determine all the tables asked for.")
         return found
 
-    def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
-        """Go through the components that a measured table tells, and how precisely it does."""
+    def _precisions(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
+        """Go through the components of a measured table, each with its precision there."""
         block, variance = self.blocks[number], self.variances[number]
         for part in self.nesting.parts(block.counted):
             component = tuple(sorted((*part, *block.signs)))
@@ -218,7 +218,7 @@ class Components:
             elif level != axis:
                 left = 1 - self.nesting.part(level, self.shape[level])
                 inside = np.bincount(self.nesting.positions(axis, level), minlength=self.shape[level])
-                # A level on which nothing has a sibling tells nothing beyond the next coarser one.
+                # A level on which nothing has a sibling adds nothing to the next coarser one.
                 left = np.broadcast_to(left, inside.shape)
                 many *= float((inside * left).sum() / left.sum()) if left.any() else float(inside.mean())
         return many
@@ -226,17 +226,16 @@ class Components:
     def estimate(self, measured: Sequence[npt.NDArray[Any]], records: int | None) -> Estimates:
         """Return the best estimate of every component, given the noisy tables in the order of the blocks.
 
-        One that a single table told is worked out when it is asked for: these are the largest ones, and the most.
+        One that a single table contains is worked out when it is needed: these are the largest ones, and the most.
         """
         held: dict[Axes, Floats] = {
             component: np.zeros([self.shape[axis] for axis in component], dtype=np.float64)
-            for component, told in self._told.items()
-            if told.tables > 1 and told.precision < inf
+            for component, known in self._information.items()
+            if known.tables > 1 and known.precision < inf
         }
         with task("Putting tables together") as report:
             for number, block in enumerate(self.blocks):
-                told = self._tells(number, held)
-                shares = [(each, precision / self._told[each].precision) for each, precision in told]
+                shares = self._shares(number, held)
                 values = measured[number].astype(np.float64) if shares else np.zeros(0)
                 for component, share in shares:
                     held[component] += share * self._component(values, block, component)
@@ -246,7 +245,7 @@ class Components:
             held[()] = np.asarray(float(records or 0))
 
         def estimated(component: Axes) -> Floats:
-            number = self._told[component].first
+            number = self._information[component].first
             if component in held:
                 return held[component]
             if number < 0:
@@ -256,7 +255,7 @@ class Components:
         return estimated
 
     def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
-        """Sum a table down to some of its attributes, and take away what coarser tables tell along each of them."""
+        """Sum a table down to some of its attributes, and take away what coarser tables contain along each of them."""
         shown = tuple([axis for axis in component if axis not in block.signs])
         part = CoarserTable(self.shape, self.nesting, block.counted, shown)
         found, order = part.contrasts(part.sums(values)), [*shown, *block.signs]
@@ -264,7 +263,7 @@ class Components:
             found = np.stack([found / 2, -found / 2], axis=-1)
         return np.asarray(found).transpose([order.index(axis) for axis in component])
 
-    def tell(self, axes: Axes) -> bool:
+    def covers(self, axes: Axes) -> bool:
         """Say whether a table is one of those that are put together, or a sum of one."""
         return tuple(sorted(axes)) in self.spread
 
@@ -277,7 +276,7 @@ class Components:
 
     def uneven(self, axes: Axes) -> bool:
         """Say whether the cells of a table have different variances."""
-        return self.nesting.nested(axes)
+        return any(axis in self.nesting.parents or axis in self.nesting.parents.values() for axis in axes)
 
     def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
         """Return the variance of a cell of a table, the largest where they differ, or of a sum of chosen cells."""
@@ -311,8 +310,8 @@ class Components:
         return sum(many * each for many, each in zip(cells, self.table_variances, strict=True)) / sum(cells)
 
     def _numbered(self) -> list[Precisions]:
-        """Say how precisely components are told, in arrays."""
-        return [told_by_tables(self.shape, self.blocks, self.variances)]
+        """Return the precisions of components from the measured tables, in arrays."""
+        return [table_precisions(self.shape, self.blocks, self.variances)]
 
     def cell_variances(self, axes: Axes) -> Floats:
         """Return the variance of every cell of a table."""
@@ -362,17 +361,20 @@ class Components:
 
     def _parts_of(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:
         """For each measured table with noise, the components of a table that it has a share in."""
-        noisy = {each for each in self.nesting.parts(axes) if self._told[each].precision < inf}
+        noisy = {each for each in self.nesting.parts(axes) if self._information[each].precision < inf}
         families = self.nesting.levels(axes).keys()
         found: dict[int, list[tuple[Axes, float]]] = {}
         for number, block in enumerate(self.blocks):
             if () in noisy or not families.isdisjoint(map(self.nesting.family, block.axes)):
-                told = [
-                    (each, precision / self._told[each].precision) for each, precision in self._tells(number, noisy)
-                ]
-                if told:
-                    found[number] = told
+                shares = self._shares(number, noisy)
+                if shares:
+                    found[number] = shares
         return found
+
+    def _shares(self, number: int, wanted: Container[Axes]) -> list[tuple[Axes, float]]:
+        """List the components of a measured table, each with the table's share in what is known of it."""
+        held = self._precisions(number, wanted)
+        return [(component, precision / self._information[component].precision) for component, precision in held]
 
     def _of_sum(self, axes: Axes, chosen: Sequence[Sequence[int]]) -> float:
         """Return the variance of a sum of chosen cells."""
@@ -390,8 +392,8 @@ class Components:
     def _total(self, axes: Axes, along: Along, paired: Paired) -> Floats:
         """Sum the variance over all measured tables and pairs of components that each has a share in."""
         total = np.zeros(())
-        for number, told in self._parts_of(axes).items():
-            shares = dict(told)
+        for number, held in self._parts_of(axes).items():
+            shares = dict(held)
             for first, second, both in self._pairs(number, list(shares), axes, along, paired):
                 total = total + shares[first] * shares[second] * both
         return total

@@ -49,7 +49,7 @@ def _design(wanted: WantedTables, norm: Norm) -> tuple[tuple[Block, ...], Design
         design = best_design(wanted, norm)
     weights: list[float] = design.weights.tolist()
     largest = max((weight for weight in weights if weight < inf), default=1.0)
-    # However little a table or component is worth, others may not tell what it does.
+    # However little a table or component is worth, no other may determine the same.
     whole = {weight: max(_whole(weight / largest, norm), 1) if weight < inf else 0 for weight in {*weights}}
     blocks: list[Block] = []
     for (axes, signs), weight in zip(design.measured, weights, strict=True):
@@ -59,7 +59,7 @@ def _design(wanted: WantedTables, norm: Norm) -> tuple[tuple[Block, ...], Design
     if norm is Norm.L2:
         blocks.sort(key=lambda block: prod([wanted.sizes[axis] for axis in block.axes]))
     blocks.sort(key=lambda block: -block.weight)
-    # Attributes of one value tell nothing; of nothing else, only how many records there are.
+    # Attributes of one value have no information; of nothing else, only how many records there are.
     return tuple(blocks) or (Block((), (), 0),), design
 
 
@@ -179,7 +179,7 @@ def _nested(view: View, others: Sequence[View]) -> bool:
 def _on_one_level(asked: TablesForm, blocks: Sequence[Block]) -> list[Block]:
     """Let every table look at an attribute on its finest level there: they were planned as if levels were attributes.
 
-    Tables that are the same then are measured once, with the weight of both; signs, which tell of one level only, go.
+    Tables that are the same then are measured once, with the weight of both; signs, which are of one level only, go.
     """
     levels = nesting(asked)
     weights: dict[tuple[Axes, Axes], int] = {}
@@ -340,14 +340,14 @@ def _best(case: _Case) -> Mapping[int, float]:
         *(case.shape, case.blocks, variances, case.tables, form.ranges), counted=case.counted, nesting=nesting(form)
     )
     shares: dict[tuple[int, Axes], int] = {}
-    told: list[float] = []
+    listed: list[float] = []
     entries: list[tuple[int, int, int, float]] = []
     for table, axes in enumerate(case.tables):
-        for number, precise, pairs in components.told(axes):
+        for number, precise, pairs in components.contributions(axes):
             for component, precision in precise.items():
                 if (number, component) not in shares:
                     shares[number, component] = len(shares)
-                    told.append(precision)
+                    listed.append(precision)
             entries += [(table, shares[number, a], shares[number, b], value) for a, b, value in pairs]
     noisy = sorted({number for number, _ in shares})
     costs = np.array(
@@ -355,13 +355,13 @@ def _best(case: _Case) -> Mapping[int, float]:
     )
     if not costs.size or not costs.any(axis=0).all():
         return {}
-    # The group and the component of each share and how precisely it tells that, if all weights are 1; for each two
+    # The group and the component of each share and its precision there, if all weights are 1; for each two
     # shares that are in one table, that table, the two, and the variance that they have in common.
     group = np.array([noisy.index(number) for number, _ in shares])
     known = {component: at for at, component in enumerate(dict.fromkeys(component for _, component in shares))}
     of = np.array([known[component] for _, component in shares])
     tables, first, second = (np.array([entry[at] for entry in entries], dtype=np.int64) for at in range(3))
-    precisions, spreads = np.array(told), np.array([value for *_, value in entries])
+    precisions, spreads = np.array(listed), np.array([value for *_, value in entries])
 
     def errors(weights: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
         precise = precisions * weights[group] ** 2

@@ -137,7 +137,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
 
     @cached_property
     def _kinds(self) -> list[tuple[int, int]]:
-        """The factor of each block, and how many times what is told it is: those of the same have the same noise."""
+        """The factor of each block, and the multiple of counts that it is: those of the same have the same noise."""
         return [(self.form.factor(block), self.form.times(block)) for block in self.form.blocks]
 
     @cached_property
@@ -199,11 +199,13 @@ class TablesMechanism(Mechanism, Generic[Measured]):
             kind: max(self.noise.law.variance(scale), _SMALLEST) / kind[1] ** 2 if scale else 0.0
             for kind, scale in self._by_kind.items()
         }
-        return self._told(tuple([spread[kind] for kind in self._kinds]), tuple(b.axes for b in self.asked.blocks))
+        return self._components_of(
+            tuple([spread[kind] for kind in self._kinds]), tuple(b.axes for b in self.asked.blocks)
+        )
 
     @abstractmethod
-    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
-        """Work that out, given the variance of the noise in what each block tells."""
+    def _components_of(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
+        """Work that out, given the variance of the noise in each block, counted in records."""
 
     def expected_error(self) -> TablesError:
         return TablesError(self.components, self.scales, self.worst, self.noise.law)
@@ -367,7 +369,7 @@ class Marginals(TablesMechanism[TablesForm]):
         # What a form says of a move is a bound where signs or rows may cancel.
         return self.form.net_change({x: 1, y: -1}) / self.scale if self.scale and x != y else Fraction(0)
 
-    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
+    def _components_of(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
         form, counted = self.form, not self.secret_size
         levels = weighed(nesting(form), form.shape, form.blocks, variances)
         given = (form.shape, form.blocks, variances, tables)
@@ -376,19 +378,19 @@ class Marginals(TablesMechanism[TablesForm]):
         return Components(*given, counted, levels)
 
     def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
-        said: list[str] = []
+        lines: list[str] = []
         if full_domain is not None and not is_differential_privacy(policy):
-            said.append(
+            lines.append(
                 "The accuracy is that of a promise about secret pairs. Against somebody who doubts a person's whole "
                 f"record, the same noise keeps epsilon {rounded_up(full_domain)} (full domain)."
             )
         if self.scale and self.ratio is not None:
             best = self.expected_error().rmse / self.ratio
-            said.append(
+            lines.append(
                 f"No unbiased estimate from Laplace noise at this epsilon has an error below {about(best)} (proved); "
                 f"this plan has {about(self.ratio)} times that."
             )
-        return said
+        return lines
 
     def words(self) -> str:
         held = zip(self.scales, self.form.blocks, strict=True)
@@ -398,9 +400,9 @@ class Marginals(TablesMechanism[TablesForm]):
         many = len(self.form.blocks) - exact
         read = sorted({self.form.title(axis) for block in self.form.blocks for axis in block.reading})
         rows = f", some of them sums over neighbouring values of {' and '.join(read)}," if read else ""
-        said = f"The cells of {many:,} table{'s' if many > 1 else ''}{rows} get Laplace noise of scale {scales}"
+        noise = f"The cells of {many:,} table{'s' if many > 1 else ''}{rows} get Laplace noise of scale {scales}"
         free = f", and {exact:,} without secrets get{'s' * (exact == 1)} none" if exact else ""
-        return f"{said}{free}; all tables asked for are estimated from these together, and agree."
+        return f"{noise}{free}; all tables asked for are estimated from these together, and agree."
 
     @classmethod
     def _form_of(cls, asked: TablesForm, written: dict[str, Any]) -> TablesForm:
@@ -420,7 +422,7 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
 
     Privacy: (rho, P)-zero-concentrated Blowfish, rho the largest sum of change^2 / (2 variance) of a secret pair.
     Sensitivity: of all components together, squared, each weighted by its precision, by the worst secret pair.
-    Error: in closed form for every cell and every sum of cells; where values are alike no Gaussian strategy has less.
+    Error: in closed form for every cell and sum of cells; the least there is if values are interchangeable.
     Cost: time and memory linear in the cells of the components; the product of all attributes is never built.
     Numerics: rows are whole numbers, noise is an exact integer; precisions are whole numbers of one scale.
     Proof: docs/proofs/tables.md
@@ -467,7 +469,7 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
     def _sensitivity(self, policy: Policy) -> Sensitivity:
         return component_squares(self.form, policy)
 
-    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> MeasuredComponents:
+    def _components_of(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> MeasuredComponents:
         given = (self.form.shape, self.form.blocks, variances, tables, not self.secret_size)
         return MeasuredComponents(*given, ranges=self.asked.ranges, rows=self.form.rows)
 
@@ -514,8 +516,8 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
             if type(times) is not int or not 1 <= times < 2**40 or [len(row) for row in whole] != [size] * size:
                 raise SpecError(_WRONG_COMPONENT)
             found[axis] = AxisRows(np.array(whole, dtype=np.int64), times)
-            if not found[axis].tells:
-                raise SpecError("the document is damaged: rows do not tell the ranges asked for.")
+            if not found[axis].sufficient:
+                raise SpecError("the document is damaged: rows do not determine the ranges asked for.")
         form = ComponentForm(asked.domain, blocks, rows=found)
         plain = all(not block.signs and not block.readings for block in blocks)
         ordered = all(block.axes == tuple(sorted(block.axes)) for block in blocks)

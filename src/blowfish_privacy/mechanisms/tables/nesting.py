@@ -1,7 +1,7 @@
 """Attributes that tables look at on several levels: which level lies inside which, and how noise spreads between them.
 
 Every level of an attribute is an axis of its own, with a number. A table has at most one level of an attribute. Its
-component on a level is what the counts there tell beyond the next coarser level, if counts there are split evenly.
+component on a level is what the counts there add to the next coarser level, if counts there are split evenly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.tables.shapes import Axes, parts
-from blowfish_privacy.queries.tables import Block, TablesForm
+from blowfish_privacy.queries.tables import Block, TablesForm, added_up
 from blowfish_privacy.support.arrays import Floats
 
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class Nesting:
     parents: Mapping[int, int] = field(default_factory=dict[int, int])
     above: Mapping[int, Positions] = field(default_factory=dict[int, Positions])
     weights: Mapping[int, Floats] = field(default_factory=dict[int, Floats])
-    """How the counts of a coarser level, or of all, are split among the values of a level; evenly if not said."""
+    """How the counts of a coarser level, or of all, are split among the values of a level; evenly if not stated."""
 
     def chain(self, axis: int) -> Axes:
         """Return an axis and all coarser levels of the same attribute, the coarsest first."""
@@ -66,10 +66,6 @@ class Nesting:
         """Return the level of each attribute, by its family."""
         return {self.family(axis): axis for axis in axes}
 
-    def nested(self, axes: Sequence[int]) -> bool:
-        """Say whether some of these axes have coarser or finer levels."""
-        return any(axis in self.parents or axis in self.parents.values() for axis in axes)
-
     def parts(self, axes: Axes) -> Iterator[Axes]:
         """Go through the components of a table: of each attribute one of its levels, or none; in ascending order."""
         if not self.parents:
@@ -87,13 +83,7 @@ class Nesting:
 
     def summed(self, values: Floats, at: int, fine: int, coarse: int) -> Floats:
         """Add up a table along one of its axes, from a level to a coarser one."""
-        if fine == coarse:
-            return values
-        where = self.positions(fine, coarse)
-        moved = np.moveaxis(values, at, 0)
-        total = np.zeros((int(where.max()) + 1, *moved.shape[1:]), dtype=values.dtype)
-        np.add.at(total, where, moved)
-        return np.moveaxis(total, 0, at)
+        return values if fine == coarse else added_up(values, at, self.positions(fine, coarse))
 
     def contrast(self, values: Floats, at: int, axis: int) -> Floats:
         """Take away along one axis what an even split of the next coarser level would give."""
