@@ -215,13 +215,13 @@ class TablesForm(LinearForm):
             return quoted(self.names[axis])
         return f"the {view.size:,} blocks of {quoted(self.domain.names[view.axis])} that no secret pair leaves"
 
-    def asked_of_data(self, block: Block) -> list[str]:
+    def attributes_of(self, block: Block) -> list[str]:
         """Name the attributes, or levels of them, whose counts determine a table."""
         views = [(axis, self.view(axis)) for axis in block.axes]
         return [self.names[axis if view is None or view.named else view.axis] for axis, view in views]
 
     def of_data(self, block: Block, counts: Integers) -> Integers:
-        """Make a table of the counts that :meth:`asked_of_data` names."""
+        """Make a table of the counts that :meth:`attributes_of` names."""
         for at, view in enumerate(map(self.view, block.axes)):
             if view is not None and not view.named:
                 counts = added_up(counts, at, view.positions)
@@ -562,10 +562,10 @@ class Tables(Query):
             raise QueryError(f"ways must be a whole number from 1 to {len(names)}, got {brief(ways)}.")
         if comb(len(names), ways) > MOST_TABLES:
             raise QueryError(f"a set has at most {MOST_TABLES:,} tables, got {comb(len(names), ways):,}.")
-        made = cls.__new__(cls)
-        made._set(list(combinations(names, ways)), objective, ways, ranges)
+        query = cls.__new__(cls)
+        query._set(list(combinations(names, ways)), objective, ways, ranges)
         # Combinations begin with the first names in turn, so the attributes are in the order given.
-        return made
+        return query
 
     def on(self, domain: Domain) -> TablesForm:
         own = self.own_domain(domain)

@@ -254,7 +254,7 @@ def test_the_certificate_is_the_worst_loss_of_all_secret_pairs(policy, data):
     worst = policy.rows_per_person * max(losses, default=Fraction(0))
     assert worst == certificate.epsilon if certificate.sensitivity.exact else worst <= certificate.epsilon
     assert certificate.epsilon in (0, 1)
-    halved = Marginals(mechanism.form, mechanism.scale / 2, mechanism.asked, worst=True)
+    halved = Marginals(mechanism.form, mechanism.scale / 2, mechanism.workload, worst=True)
     assert halved.certify(policy).epsilon == 2 * certificate.epsilon
 
 

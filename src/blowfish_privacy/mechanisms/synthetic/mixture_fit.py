@@ -390,5 +390,5 @@ class _Descent:
         self._mean += np.float32(0.1) * slope
         self._square *= np.float32(0.99)
         self._square += np.float32(0.01) * slope * slope
-        typical = np.sqrt(self._square / np.float32(1 - 0.99**self._steps)) + _LEAST
-        self.place -= np.float32(rate / (1 - 0.9**self._steps)) * self._mean / typical
+        size = np.sqrt(self._square / np.float32(1 - 0.99**self._steps)) + _LEAST
+        self.place -= np.float32(rate / (1 - 0.9**self._steps)) * self._mean / size

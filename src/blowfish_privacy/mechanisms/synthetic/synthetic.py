@@ -407,14 +407,14 @@ class SyntheticMechanism(Mechanism):
         (amount,) = amounts.values()
         if policy.size != "unknown" and not records:
             raise QueryError("synthetic records need a table with at least one record.")
-        scope = Scope(_asked(query, policy), policy, cls.noise)
+        scope = Scope(_synthetic(query, policy), policy, cls.noise)
         scope.check_kept(records)
         check_possible(scope.domain.shape, scope.zeros)
         limits = dict.fromkeys(scope.affected, amount)
-        made = cls(scope, limits, chosen_approach(scope, limits, records))
-        if max(made.first, default=Fraction(0)) >= MOST_SCALE / 2**10:
+        mechanism = cls(scope, limits, chosen_approach(scope, limits, records))
+        if max(mechanism.first, default=Fraction(0)) >= MOST_SCALE / 2**10:
             raise QueryError("so small an amount leaves nothing but noise.", hint="allow more.")
-        return made
+        return mechanism
 
     @property
     def domain(self) -> Domain:
@@ -586,7 +586,7 @@ class SyntheticMechanism(Mechanism):
             if limit <= 0:
                 raise SpecError("the document is damaged: a limit is not above 0.")
             limits[PairClass(kind, attribute)] = limit
-        scope, approach = Scope(_asked(query, policy), policy, cls.noise), APPROACHES[written["approach"]]
+        scope, approach = Scope(_synthetic(query, policy), policy, cls.noise), APPROACHES[written["approach"]]
         if not limits.keys() <= {*scope.affected}:
             raise SpecError("the document is damaged: it limits what its tables do not contain.")
         return cls(scope, limits, approach)
@@ -624,7 +624,7 @@ class LaplaceSynthetic(SyntheticMechanism):
     counted_in = EPSILON
 
 
-def _asked(query: Query, policy: Policy) -> Synthetic:
+def _synthetic(query: Query, policy: Policy) -> Synthetic:
     if not isinstance(query, Synthetic):
         raise QueryError(f"this mechanism makes synthetic records, and does not answer {query.keyword}.")
     query.on(policy.domain)

@@ -248,7 +248,8 @@ class _Nearest:
         left = wanted - self._gathered(self._response(self._taken))
         direction, size = left.copy(), float(left @ left)
         # It is in vain to ask for more than floats can resolve in the tables as they are.
-        scale = max(sqrt(each) * float(np.abs(table).max()) for each, table in self._weighed(tables))
+        precisions = self._agreement.precisions
+        scale = max(sqrt(each) * float(np.abs(table).max()) for each, table in zip(precisions, tables, strict=True))
         enough = max(tolerance**2 * float(wanted @ wanted), (1e-14 * scale) ** 2)
         for _ in range(100):
             if size <= enough:
@@ -262,11 +263,8 @@ class _Nearest:
         return [table - each for table, each in zip(agreed, taken, strict=True)]
 
     def _gathered(self, tables: Sequence[Floats]) -> Floats:
-        cells = zip(self._weighed(tables), self._impossible, strict=True)
-        return np.concatenate([sqrt(precision) * table[where] for (precision, table), where in cells])
-
-    def _weighed(self, tables: Sequence[Floats]) -> Iterator[tuple[float, Floats]]:
-        return zip(self._agreement.precisions, tables, strict=True)
+        cells = zip(self._agreement.precisions, tables, self._impossible, strict=True)
+        return np.concatenate([sqrt(precision) * table[where] for precision, table, where in cells])
 
     def _response(self, taken: Floats) -> list[Floats]:
         """Return what it changes in tables that agree to take amounts, by precision, from the impossible cells."""
@@ -456,8 +454,8 @@ def _together(tables: Sequence[Floats], agreement: Agreement) -> list[Integers]:
 
 # The error of tables that were made non-negative or whole: estimated by a parametric bootstrap.
 #
-# The tables themselves stand in for the truth: they get the noise of their release again, from bits that everybody can
-# reproduce, and the same is done to them once more. No private data are touched.
+# The tables themselves are the proxy for the truth: they get the noise of their release again, from bits that everybody
+# can reproduce, and the same is done to them once more. No private data are touched.
 
 _DRAWN = 1_000_000
 """How many cells are simulated: few draws of large tables are as precise as many of small ones."""

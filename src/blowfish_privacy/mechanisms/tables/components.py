@@ -138,7 +138,7 @@ class Member:
     readers: dict[int, Floats]
 
 
-Along: TypeAlias = Callable[["Member", int, int | None], Floats]
+Factors: TypeAlias = Callable[["Member", int, int | None], Floats]
 """The factors of noisy rows along an axis, one column each, given a table and the component's level there."""
 Paired: TypeAlias = Callable[[int, Floats, Floats], Floats]
 """What two components have in common along an axis, given the factors of both."""
@@ -328,11 +328,9 @@ class Components:
         """Go through the noise in one cell: that of measured numbers which agree with it on the same levels at once."""
         for number, shares in self._parts_of(axes).items():
             block = self.blocks[number]
-            levels, inside = self.nesting.levels(block.counted), self.nesting.levels(axes)
-            others = prod(self.shape[axis] for family, axis in levels.items() if family not in inside)
+            others = prod(self.shape[axis] for axis in self._outside(block, axes))
             families = [self.nesting.family(axis) for axis in axes]
-            along = [self._along(block, levels.get(family), axis) for family, axis in zip(families, axes, strict=True)]
-            for patterns in product(*along):
+            for patterns in product(*(self._patterns(block, axis) for axis in axes)):
                 here = [*zip(families, patterns, cell, strict=True)]
                 many = round(others * prod(float(pattern.many[place]) for _, pattern, place in here))
                 factor = 0.0
@@ -344,10 +342,10 @@ class Components:
                 if many:
                     yield Noise(number, self.variances[number], np.array([factor]), many)
 
-    def _along(self, block: Block, measured: int | None, axis: int) -> list[LevelPattern]:
+    def _patterns(self, block: Block, axis: int) -> list[LevelPattern]:
         if axis in block.signs:
             return [LevelPattern(np.ones(2), {axis: np.full(2, 0.5)})]
-        return self.nesting.patterns(axis, measured, self.shape)
+        return self.nesting.patterns(axis, self._level(block, axis), self.shape)
 
     def _factors(self, member: Member, axis: int, level: int | None) -> Floats:
         """Return the factor of each noisy row in each value of an axis, for a component.
@@ -356,7 +354,7 @@ class Components:
         """
         if axis in self.ranges:
             return np.stack([self._response(member, axis, level, unit) for unit in np.eye(self.shape[axis])])
-        patterns = self._along(member.block, self._level(member, axis), axis)
+        patterns = self._patterns(member.block, axis)
         return np.stack([np.sqrt(each.many) * each.factors[level] for each in patterns], axis=1)
 
     def _parts_of(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:
@@ -380,26 +378,26 @@ class Components:
         """Return the variance of a sum of chosen cells."""
         weights = {axis: np.bincount(c, minlength=self.shape[axis]) for axis, c in zip(axes, chosen, strict=True)}
 
-        def along(member: Member, axis: int, level: int | None) -> Floats:
+        def factors(member: Member, axis: int, level: int | None) -> Floats:
             return self._response(member, axis, level, weights[axis].astype(np.float64))[None]
 
-        return max(float(self._total(axes, along, lambda _, first, second: np.asarray((first * second).sum()))), 0.0)
+        return max(float(self._total(axes, factors, lambda _, first, second: np.asarray((first * second).sum()))), 0.0)
 
     def _members(self, number: int) -> Iterator[Member]:
         """List the tables that were measured for a table."""
         yield Member(self.blocks[number], number, self.variances[number], {})
 
-    def _total(self, axes: Axes, along: Along, paired: Paired) -> Floats:
+    def _total(self, axes: Axes, factors: Factors, paired: Paired) -> Floats:
         """Sum the variance over all measured tables and pairs of components that each has a share in."""
         total = np.zeros(())
         for number, held in self._parts_of(axes).items():
             shares = dict(held)
-            for first, second, both in self._pairs(number, list(shares), axes, along, paired):
+            for first, second, both in self._pairs(number, list(shares), axes, factors, paired):
                 total = total + shares[first] * shares[second] * both
         return total
 
     def _pairs(
-        self, number: int, components: Sequence[Axes], axes: Axes, along: Along, paired: Paired
+        self, number: int, components: Sequence[Axes], axes: Axes, factors: Factors, paired: Paired
     ) -> Iterator[tuple[Axes, Axes, Floats]]:
         """Go through what the noise of a group puts into every two components together."""
         of = {each: self.nesting.levels(each) for each in components}
@@ -408,11 +406,11 @@ class Components:
                 common: list[dict[tuple[int | None, int | None], Floats]] = []
                 for axis in axes:
                     levels = {found.get(self.nesting.family(axis)) for found in of.values()}
-                    factors = {level: along(member, axis, level) for level in levels}
+                    by_level = {level: factors(member, axis, level) for level in levels}
                     both = product(levels, repeat=2)
-                    common.append({(a, b): paired(axis, factors[a], factors[b]) for a, b in both})
+                    common.append({(a, b): paired(axis, by_level[a], by_level[b]) for a, b in both})
                 # How much noise is added up over the attributes that the table does not have.
-                readers, outside = member.readers, self._outside(member, axes)
+                readers, outside = member.readers, self._outside(member.block, axes)
                 noise = member.variance * prod(
                     spread_of(readers[axis], inside=False) if axis in readers else self.shape[axis] for axis in outside
                 )
@@ -423,21 +421,21 @@ class Components:
                         value = value * found[of[first].get(family), of[second].get(family)]
                     yield first, second, value
 
-    def _outside(self, member: Member, axes: Axes) -> list[int]:
+    def _outside(self, block: Block, axes: Axes) -> list[int]:
         """List the axes along which a table that was measured is summed up for another."""
         inside = self.nesting.levels(axes)
-        return [axis for family, axis in self.nesting.levels(member.block.counted).items() if family not in inside]
+        return [axis for family, axis in self.nesting.levels(block.counted).items() if family not in inside]
 
     def _response(self, member: Member, axis: int, level: int | None, weights: Floats) -> Floats:
         """Return the factor of each noisy row in a weighted sum over the values of an axis, for a component."""
         if axis in member.block.signs:
             return np.array([(weights[0] - weights[1]) / 2])
-        plain = self.nesting.response(weights, axis, level, self._level(member, axis), self.shape)
+        plain = self.nesting.response(weights, axis, level, self._level(member.block, axis), self.shape)
         return plain @ member.readers[axis] if axis in member.readers else plain
 
-    def _level(self, member: Member, axis: int) -> int | None:
+    def _level(self, block: Block, axis: int) -> int | None:
         """Return the level of an axis's attribute that a table counts."""
-        return self.nesting.levels(member.block.counted).get(self.nesting.family(axis))
+        return self.nesting.levels(block.counted).get(self.nesting.family(axis))
 
 
 def spread_of(reader: Floats, *, inside: bool) -> float:

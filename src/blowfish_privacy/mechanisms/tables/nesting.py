@@ -11,16 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.tables.shapes import Axes, parts
 from blowfish_privacy.queries.tables import Block, TablesForm, added_up
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.arrays import Floats, Integers
 
-Positions: TypeAlias = npt.NDArray[np.int64]
 _SMALLEST = 1e-60
 
 
@@ -44,7 +43,7 @@ class Nesting:
     """For each axis that is finer than another one, that other, and where each value lies on it."""
 
     parents: Mapping[int, int] = field(default_factory=dict[int, int])
-    above: Mapping[int, Positions] = field(default_factory=dict[int, Positions])
+    above: Mapping[int, Integers] = field(default_factory=dict[int, Integers])
     weights: Mapping[int, Floats] = field(default_factory=dict[int, Floats])
     """How the counts of a coarser level, or of all, are split among the values of a level; evenly if not stated."""
 
@@ -74,7 +73,7 @@ class Nesting:
         for chosen in product(*((None, *self.chain(axis)) for axis in axes)):
             yield tuple(sorted(axis for axis in chosen if axis is not None))
 
-    def positions(self, fine: int, coarse: int) -> Positions:
+    def positions(self, fine: int, coarse: int) -> Integers:
         """Return where each value of a level lies on a coarser one."""
         if fine == coarse:
             raise KeyError(fine)
@@ -173,7 +172,7 @@ class Nesting:
 def nesting(form: TablesForm) -> Nesting:
     """Say which levels of attributes that tables look at lie inside which: finer ones have more values."""
     parents: dict[int, int] = {}
-    above: dict[int, Positions] = {}
+    above: dict[int, Integers] = {}
     views = list(enumerate(form.views, len(form.domain.shape)))
     for attribute in {view.axis for view in form.views}:
         levels = sorted(((number, view) for number, view in views if view.axis == attribute), key=lambda e: e[1].size)
@@ -266,7 +265,7 @@ class CoarserTable:
             values = self.nesting.contrast(values, at, axis)
         return values
 
-    def places(self) -> Positions:
+    def places(self) -> Integers:
         """Number the cell of the coarser table that each cell of the finer one adds to."""
         left_out, kept, coarser = self._places
         along = np.indices([self.sizes[axis] for axis in self.axes])

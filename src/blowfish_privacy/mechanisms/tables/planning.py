@@ -224,12 +224,12 @@ def best_weights(lattice: TableLattice) -> tuple[list[Measurement], Floats, floa
     smaller = candidates(lattice)
     listed = [*smaller, *unions(lattice, smaller)]
     problem = PlanningProblem(lattice, measurements(lattice, listed))
-    asked = frozenset(lattice.tables)
-    alone = np.array([1.0 if not signs and shape in asked else 0.0 for shape, signs in listed])
+    wanted = frozenset(lattice.tables)
+    alone = np.array([1.0 if not signs and shape in wanted else 0.0 for shape, signs in listed])
     first = np.arange(len(listed)) < len(smaller)
     lengths = np.array([len(shape) for shape, _ in listed])
     starts: tuple[Floats, ...] = (alone, np.where(first, 1.0, 0.0), np.where(first, 0.25**lengths, 0.0))
-    shares = np.full(len(asked), 1 / len(asked)) if lattice.importance is None else lattice.importance
+    shares = np.full(len(wanted), 1 / len(wanted)) if lattice.importance is None else lattice.importance
     best = min((problem.settle(start, shares) for start in starts), key=lambda found: found.objective)
     # Exchanges for larger tables, while they help: for any, or at first only for small ones.
     exchanges = Exchanges.of(problem)
@@ -262,17 +262,11 @@ MOST_WORK = 300_000_000
 BLOCK = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class Precisions:
-    """Precisions of the components for a largest squared change of 1, what they give, and what is best possible."""
+def best_precisions(lattice: TableLattice) -> tuple[Floats, float]:
+    """Solve the program with the changes that matter, found one after another.
 
-    precisions: Floats
-    objective: float
-    bound: float
-
-
-def best_precisions(lattice: TableLattice) -> Precisions:
-    """Solve the program with the changes that matter, found one after another."""
+    Return the precisions of the components for a largest squared change of 1, and what is best possible.
+    """
     changes, complete = _changes(lattice)
     costs = _costs(lattice, changes)
     # Begin with the changes of a single attribute, of everything, and of presence.
@@ -293,8 +287,7 @@ def best_precisions(lattice: TableLattice) -> Precisions:
         else:
             accuracy = max(accuracy * 1e-3, FINEST[lattice.importance is None])
     # not all changes were looked at if they are very many: the sum of the largest costs is at least the cost of any
-    precisions = precisions / ((costs @ precisions).max() if complete else dense(costs.max(axis=0)) @ precisions)
-    return Precisions(precisions, lattice.objective(1 / precisions), bound)
+    return precisions / ((costs @ precisions).max() if complete else dense(costs.max(axis=0)) @ precisions), bound
 
 
 def _changes(lattice: TableLattice) -> tuple[list[Shape], bool]:
@@ -462,15 +455,14 @@ def best_design(wanted: WantedTables, norm: Norm = Norm.L1) -> Design:
     exact = [(axes, ()) for axes in exact_tables(wanted)]
     if not arranged.components:
         return Design(tuple(exact), np.full(len(exact), np.inf), 0.0, 0.0)
-    precisions = best_precisions(arranged)
+    weights, bound = best_precisions(arranged)
     if norm is Norm.L2:
-        shapes = [(shape, ()) for shape in arranged.components]
-        weights, bound, objective = precisions.precisions, precisions.bound, precisions.objective
+        shapes, objective = [(shape, ()) for shape in arranged.components], arranged.objective(1 / weights)
     else:
         if sum(map(arranged.kinds.number, arranged.components)) <= MOST_APART:
             arranged = lattice(wanted, apart)
         shapes, weights, objective = best_weights(arranged)
-        bound = 2 * precisions.bound
+        bound *= 2
     members = [_members(arranged, shape) for shape in shapes]
     measured = [one for several in members for one in several]
     repeated = np.repeat(weights, [len(several) for several in members])

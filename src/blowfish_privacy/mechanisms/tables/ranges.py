@@ -163,7 +163,7 @@ class RangeComponents(Components):
             read = frozenset(block.reading)
             together.setdefault((block.axes, block.signs, read) if read else number, []).append(number)
         exact = [n for n, block in enumerate(blocks) if not (variances[n] or block.signs or block.readings)]
-        made: list[Group] = []
+        groups: list[Group] = []
         for numbers in together.values():
             first, known = blocks[numbers[0]], None
             for axis in first.reading:
@@ -173,11 +173,11 @@ class RangeComponents(Components):
             members = tuple(blocks[number] for number in numbers)
             plain = Block(first.axes, first.signs, sum(member.weight for member in members))
             noise = tuple(variances[number] for number in numbers)
-            made.append(Group(plain, tuple(numbers), members, noise, shape, known))
-        if not all(group.whole for group in made if group.readers[0]):
+            groups.append(Group(plain, tuple(numbers), members, noise, shape, known))
+        if not all(group.whole for group in groups if group.readers[0]):
             raise QueryError("a table was not measured in all rows that belong together.")
-        plain, noise = tuple(group.block for group in made), tuple(group.variances[0] for group in made)
-        return cls(shape, plain, noise, tables, counted, nesting, ranges, tuple(made))
+        plain, noise = tuple(group.block for group in groups), tuple(group.variances[0] for group in groups)
+        return cls(shape, plain, noise, tables, counted, nesting, ranges, tuple(groups))
 
     @cached_property
     def read(self) -> frozenset[int]:
@@ -252,7 +252,7 @@ class RangeComponents(Components):
         """Go through the noise in a weighted sum of cells, for each table that was measured."""
         for number, parts in self._parts_of(axes).items():
             for member in self._members(number):
-                outside = self._outside(member, axes)
+                outside = self._outside(member.block, axes)
                 summed = [member.readers[axis].sum(axis=0) for axis in outside if axis in member.readers]
                 factors: Floats = np.zeros(1)
                 for component, share in parts:

@@ -101,12 +101,12 @@ def parts(shape: Shape) -> list[Shape]:
 
 def interchangeable(sizes: tuple[Any, ...], tables: Mapping[Axes, float], changed: Iterable[Axes]) -> Kinds:
     """Sort the attributes that matter into kinds."""
-    asked, secret = _links(tables), _links(dict.fromkeys(changed, 1.0))
+    wanted, secret = _links(tables), _links(dict.fromkeys(changed, 1.0))
     found: list[list[int]] = []
-    for axis in sorted(asked.keys() | secret.keys()):
+    for axis in sorted(wanted.keys() | secret.keys()):
         for axes in found:
             first = axes[0]
-            if sizes[first] == sizes[axis] and all(_swap(links, first, axis) for links in (asked, secret)):
+            if sizes[first] == sizes[axis] and all(_swap(links, first, axis) for links in (wanted, secret)):
                 axes.append(axis)
                 break
         else:
