@@ -289,6 +289,25 @@ def test_an_uneven_tree_costs_nothing_where_its_levels_are_not_asked_for():
         assert tree == pytest.approx(plain)
 
 
+def test_one_projection_makes_tables_on_levels_of_an_uneven_tree_agree():
+    place = bp.Hierarchy(["state", "town"], {"A": ["a1"], "B": ["b1", "b2", "b3"]})
+    domain = bp.Domain(place=place, sex=bp.Integer(0, 1), old=bp.Integer(0, 2))
+    policy = bp.Policy(domain, secrets=bp.Attributes())
+    query = bp.Tables([["place@state", "sex", "old"], ["place", "sex"]])
+    agreement = Agreement.of(Marginals.calibrated(query, policy, epsilon=Fraction(1), records=99).components)
+    generator = np.random.default_rng(1)
+    tables = [generator.normal(size=[agreement.sizes[axis] for axis in axes]) for axes in agreement.tables]
+    near = agreement.nearest(tables, {})
+    seen = [
+        {part.component: part.sums(table) for part in agreement.parts(axes)}
+        for axes, table in zip(agreement.tables, near, strict=True)
+    ]
+    common = seen[0].keys() & seen[1].keys()
+    assert max(map(len, common)) == 2
+    for component in common:
+        assert np.allclose(seen[0][component], seen[1][component], atol=1e-12)
+
+
 def test_exact_cells_are_whole_and_have_no_interval_and_sets_of_one_secret_size_can_be_rounded():
     place = bp.Hierarchy(["state", "town"], {"A": ["a1"], "B": ["b1", "b2", "b3"]})
     domain = bp.Domain(place=place, sex=bp.Integer(0, 1), old=bp.Integer(0, 1))
