@@ -270,8 +270,18 @@ class Components:
     def table(self, estimated: Estimates, axes: Axes) -> Floats:
         """Put a table together from its components, with its axes in this order."""
         total = np.zeros([self.shape[axis] for axis in axes], dtype=np.float64)
+        families = {self.nesting.family(axis): at for at, axis in enumerate(axes)}
         for component in self.nesting.parts(axes):
-            total += CoarserTable(self.shape, self.nesting, axes, component).lifted(estimated(component))
+            places = {families[self.nesting.family(level)]: level for level in component}
+            found = estimated(component).transpose([component.index(places[at]) for at in sorted(places)])
+            found = found.reshape([self.shape[places[at]] if at in places else 1 for at in range(len(axes))])
+            for at, axis in enumerate(axes):
+                if at not in places:
+                    shares = self.nesting.shares(None, axis, self.shape[axis])
+                    found = found * beside(shares, at, len(axes))
+                else:
+                    found = self.nesting.split(found, at, places[at], axis)
+            total += found
         return total
 
     def uneven(self, axes: Axes) -> bool:
