@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.mechanisms import MECHANISMS
 from blowfish_privacy.mechanisms.synthetic import rounds
-from blowfish_privacy.mechanisms.synthetic.approach import PAIRS, TREE
 from blowfish_privacy.mechanisms.synthetic.costs import Costs, TableNoise
 from blowfish_privacy.mechanisms.synthetic.rounds import Look, Looks, TableChoice, encoded
+from blowfish_privacy.mechanisms.synthetic.synthetic import PAIRS, TREE
 from blowfish_privacy.privacy.measure import RHO
 from blowfish_privacy.testing.oracle import neighbours
 from blowfish_privacy.testing.seeded import SeededSource

@@ -126,10 +126,7 @@ class Constraints:
 
     def of_table(self, counts: Integers) -> Constraints:
         """Return the same parts with the totals of another table; of an empty one, for what becomes of noise alone."""
-        sums = [np.zeros_like(each.counts) for each in self.totals]
-        for each, total in zip(self.totals, sums, strict=True):
-            np.add.at(total, each.labels, counts)
-        return Constraints(tuple(Totals(each.labels, s) for each, s in zip(self.totals, sums, strict=True)))
+        return Constraints(tuple(Totals(each.labels, _sums(counts, each)) for each in self.totals))
 
     @property
     def cells(self) -> int:
@@ -161,7 +158,7 @@ class Constraints:
         return np.max([(1 / each.sizes[each.labels]) for each in self.totals], axis=0)
 
     def known_ends(self) -> npt.NDArray[np.bool_]:
-        """Say for each cell whether the totals tell how many records are in it and all cells before it."""
+        """Say for each cell whether the totals determine how many records are in it and all cells before it."""
         places = np.arange(self.cells)
         known = np.zeros(self.cells, dtype=bool)
         for each in self.totals:
@@ -284,8 +281,8 @@ class Correction:
         if self._gains is None:
             return np.zeros((self.constraints.cells, 0))
         gains, inverse = self._gains
-        powers, turned = np.linalg.eigh(inverse)
-        return gains @ (turned * np.sqrt(np.maximum(powers, 0)))
+        values, vectors = np.linalg.eigh(inverse)
+        return gains @ (vectors * np.sqrt(np.maximum(values, 0)))
 
 
 def _joined(labels: Sequence[Integers]) -> Integers:
@@ -340,7 +337,7 @@ class ConstrainedError(NoiseError):
         return float(np.mean(self.by_answer() ** 2))
 
     def by_answer(self) -> Floats:
-        """Return the root mean squared error of each answer: 0 where the totals tell it."""
+        """Return the root mean squared error of each answer: 0 where the totals determine it."""
         return np.sqrt(self.raw.mse * np.where(self.left > 1e-9, self.left, 0.0))
 
     def bound(self, level: Fraction) -> float:
@@ -348,9 +345,9 @@ class ConstrainedError(NoiseError):
         return float(np.quantile(self._sampled, float(level))) if self.mse else 0.0
 
     def intervals(self, level: Number = "0.95") -> Floats:
-        """Return a bound on the error of each answer: 0 where the totals tell it, else in proportion to its error.
+        """Return a bound on the error of each answer: 0 where the totals determine it, else in proportion to its error.
 
-        Errors of different sizes have nearly the same shape, so that few draws of each tell enough.
+        Errors of different sizes have nearly the same shape, so that few draws of each are enough.
         """
         share, errors = float(checked_level(level)), self.by_answer()
         noisy = errors > 0

@@ -34,7 +34,7 @@ _IMPOSSIBLE_EXAMPLE = 'impossible=[{"age": (0, 14), "status": ["married"]}].'
 
 @dataclass(frozen=True)
 class TwoValues:
-    """Two values in a list of a file: a range of an ordered attribute, else two categories. The domain tells."""
+    """Two values in a list of a file: a range of an ordered attribute, else two categories. The domain decides."""
 
     written: list[Any]
 
@@ -80,18 +80,6 @@ def _read(condition: Condition, own: Domain) -> dict[str, Any]:
         if isinstance(chosen, TwoValues):
             read[name] = choice_from_file(own[name], chosen.written) if own.resolves(name) else chosen.written
     return read
-
-
-def boxes_of(conditions: Sequence[Condition], own: Domain) -> tuple[dict[int, Subset], ...]:
-    """Return the positions that never meet, by the number of their attribute, or say why a condition does not fit."""
-    made = tuple(_box(condition, own) for condition in conditions)
-    groups: dict[tuple[int, ...], list[dict[int, Subset]]] = {}
-    for box in made:
-        groups.setdefault(tuple(sorted(box)), []).append(box)
-    for axes, group in groups.items():
-        if impossible_cells(axes, group, own.shape).all():
-            raise QueryError("every combination of values is impossible.", hint="leave some possible.")
-    return made
 
 
 def _box(condition: Condition, own: Domain) -> dict[int, Subset]:
@@ -233,7 +221,15 @@ class Synthetic(Query):
 
     def boxes(self, domain: Domain) -> tuple[dict[int, Subset], ...]:
         """Return the impossible combinations: for some attributes, by their numbers, the positions that never meet."""
-        return boxes_of(self.impossible, self.own_domain(domain))
+        own = self.own_domain(domain)
+        boxes = tuple(_box(condition, own) for condition in self.impossible)
+        groups: dict[tuple[int, ...], list[dict[int, Subset]]] = {}
+        for box in boxes:
+            groups.setdefault(tuple(sorted(box)), []).append(box)
+        for axes, group in groups.items():
+            if impossible_cells(axes, group, own.shape).all():
+                raise QueryError("every combination of values is impossible.", hint="leave some possible.")
+        return boxes
 
     def says(self) -> str:
         return f"Synthetic records of {named(self.attributes)}"

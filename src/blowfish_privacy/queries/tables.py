@@ -76,12 +76,13 @@ class View:
         """The number of values on the level."""
         return int(self.positions.max()) + 1
 
-    def summed(self, counts: Integers, at: int) -> Integers:
-        """Add up the counts of the attribute's values, which lie along one axis, to those of the level."""
-        moved = np.moveaxis(counts, at, 0)
-        level = np.zeros((self.size, *moved.shape[1:]), dtype=np.int64)
-        np.add.at(level, self.positions, moved)
-        return np.moveaxis(level, 0, at)
+
+def added_up(counts: npt.NDArray[Any], at: int, positions: Integers) -> npt.NDArray[Any]:
+    """Add up counts along one axis to those of a level, given where each value lies on it."""
+    moved = np.moveaxis(counts, at, 0)
+    level = np.zeros((int(positions.max()) + 1, *moved.shape[1:]), dtype=counts.dtype)
+    np.add.at(level, positions, moved)
+    return np.moveaxis(level, 0, at)
 
 
 @dataclass(frozen=True)
@@ -214,16 +215,16 @@ class TablesForm(LinearForm):
             return quoted(self.names[axis])
         return f"the {view.size:,} blocks of {quoted(self.domain.names[view.axis])} that no secret pair leaves"
 
-    def asked_of_data(self, block: Block) -> list[str]:
-        """Name the attributes, or levels of them, whose counts tell a table."""
+    def attributes_of(self, block: Block) -> list[str]:
+        """Name the attributes, or levels of them, whose counts determine a table."""
         views = [(axis, self.view(axis)) for axis in block.axes]
         return [self.names[axis if view is None or view.named else view.axis] for axis, view in views]
 
     def of_data(self, block: Block, counts: Integers) -> Integers:
-        """Make a table of the counts that :meth:`asked_of_data` names."""
+        """Make a table of the counts that :meth:`attributes_of` names."""
         for at, view in enumerate(map(self.view, block.axes)):
             if view is not None and not view.named:
-                counts = view.summed(counts, at)
+                counts = added_up(counts, at, view.positions)
         return block.of_counts(counts)
 
     def of(self, blocks: tuple[Block, ...]) -> TablesForm:
@@ -328,13 +329,12 @@ class TablesForm(LinearForm):
         """Return edges such that whatever axes any edge changes together, one of these changes all of them."""
         edges, listed = graph.broadest()
         moves = {axis: self._coarsest_move(graph, axis) for axis in {view.axis for view in self.views}}
+        for axis in {axis for block in self._read for axis in block.reading}:
+            # Rows change most along the longest move, and as much as they can if it starts at the first position.
+            moves[axis] = (0, graph.largest_move(self.domain.names[axis]))
         for axis, move in moves.items():
             if move is not None:
                 edges = tuple(_moved(edge, axis, move) if edge[0][axis] != edge[1][axis] else edge for edge in edges)
-        for axis in {axis for block in self._read for axis in block.reading}:
-            # Rows change most along the longest move, and as much as they can if it starts at the first position.
-            move = (0, graph.largest_move(self.domain.names[axis]))
-            edges = tuple(_moved(edge, axis, move) if edge[0][axis] != edge[1][axis] else edge for edge in edges)
         return edges, listed and all(graph.adjacent(*edge) for edge in edges)
 
     def _coarsest_move(self, graph: SecretGraph, axis: int) -> tuple[int, int] | None:
@@ -365,11 +365,11 @@ class TablesForm(LinearForm):
         return 1
 
     def times(self, block: Block) -> int:
-        """Return how many times what is told the numbers of a block are."""
+        """Return the multiple of counts that the numbers of a block are."""
         return 1
 
     def scale_of(self, kind: tuple[int, int], scale: Fraction) -> Fraction:
-        """Return the scale of the noise on blocks of a factor and of so many times what is told; 0 where exact."""
+        """Return the scale of the noise on blocks of a factor that are such a multiple of counts; 0 where exact."""
         return scale / kind[0] if kind[0] else Fraction(0)
 
     def heaviest(self) -> Cell:
@@ -386,7 +386,7 @@ class TablesForm(LinearForm):
         others = tuple(axis for axis in range(table.ndim) if axis not in own)
         summed = np.asarray(table.sum(axis=others, dtype=np.int64)).transpose([sorted(own).index(axis) for axis in own])
         for at, view in enumerate(map(self.view, block.axes)):
-            summed = summed if view is None else view.summed(summed, at)
+            summed = summed if view is None else added_up(summed, at, view.positions)
         return summed
 
 
@@ -562,10 +562,10 @@ class Tables(Query):
             raise QueryError(f"ways must be a whole number from 1 to {len(names)}, got {brief(ways)}.")
         if comb(len(names), ways) > MOST_TABLES:
             raise QueryError(f"a set has at most {MOST_TABLES:,} tables, got {comb(len(names), ways):,}.")
-        made = cls.__new__(cls)
-        made._set(list(combinations(names, ways)), objective, ways, ranges)
+        query = cls.__new__(cls)
+        query._set(list(combinations(names, ways)), objective, ways, ranges)
         # Combinations begin with the first names in turn, so the attributes are in the order given.
-        return made
+        return query
 
     def on(self, domain: Domain) -> TablesForm:
         own = self.own_domain(domain)
@@ -633,7 +633,7 @@ def _levels(own: Domain) -> list[str]:
 def _view(own: Domain, name: str) -> View:
     """Look at an attribute on a level."""
     if not own.resolves(name):
-        raise QueryError(f"{brief(name)} cannot be told from a level of another attribute.", hint="rename it.")
+        raise QueryError(f"{brief(name)} cannot be distinguished from a level of another attribute.", hint="rename it.")
     positions = own.view(name)
     if positions is None:
         raise QueryError(f"there is no attribute {brief(name)}.")

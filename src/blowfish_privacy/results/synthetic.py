@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain, quoted
 from blowfish_privacy.errors import QueryError, SpecError, brief, nearest
-from blowfish_privacy.mechanisms.synthetic.model import Axes, Known, Measurement, Model, combined
+from blowfish_privacy.mechanisms.synthetic.model import Axes, Known, Measurement, combined
 from blowfish_privacy.mechanisms.synthetic.rounds import Look
-from blowfish_privacy.mechanisms.synthetic.synthetic import SyntheticMechanism
+from blowfish_privacy.mechanisms.synthetic.synthetic import Model, SyntheticMechanism
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.figure import (
     BLUE,

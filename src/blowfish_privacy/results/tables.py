@@ -140,7 +140,7 @@ class TablesResult(Result):
         form, components = self._mechanism.form, self._mechanism.components
         unknown = [name for name in wanted if name not in form.names]
         axes = () if unknown else tuple(form.names.index(name) for name in wanted)
-        if unknown or not wanted or len(set(axes)) < len(axes) or not components.tell(axes):
+        if unknown or not wanted or len(set(axes)) < len(axes) or not components.covers(axes):
             shown = "; ".join(", ".join(table) for table in self.tables[:5])
             raise QueryError(
                 f"there is no table of {' and '.join(map(brief_name, wanted))} here.",

@@ -325,7 +325,7 @@ def test_a_document_is_read_back_and_certified_again():
     ("change", "said"),
     [
         (lambda written: {**written, "variance": "-1"}, "below 0"),
-        (lambda written: {**written, "measured": written["measured"][1:]}, "do not tell all"),
+        (lambda written: {**written, "measured": written["measured"][1:]}, "do not determine all"),
         (lambda written: {**written, "measured": [[["sex"], ["old"], 3], *written["measured"]]}, "wrong form"),
         (lambda written: {**written, "measured": [[["sex", "age"], [], 3], *written["measured"]]}, "wrong form"),
         (lambda written: {**written, "measured": [[["sex"], [], -3], *written["measured"]]}, "not a whole number"),
@@ -421,8 +421,8 @@ def test_rows_are_read_back_and_damaged_ones_refused():
         ([times, rows[1:]], "wrong form"),
         ([0, rows], "wrong form"),
         ([times, [[0.5, *row[1:]] for row in rows]], "wrong form"),
-        ([times, [[row[0] + 1, *row[1:]] for row in rows]], "do not tell"),
-        ([times, [rows[0]] * len(rows)], "do not tell"),
+        ([times, [[row[0] + 1, *row[1:]] for row in rows]], "do not determine"),
+        ([times, [rows[0]] * len(rows)], "do not determine"),
     ):
         with pytest.raises(bp.SpecError, match=said):
             GaussianMarginals.from_document(query, policy, {**written, "rows": {"age": damaged}}, 100)

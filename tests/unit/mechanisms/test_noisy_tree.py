@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from blowfish_privacy.mechanisms.synthetic import mixture_fit
-from blowfish_privacy.mechanisms.synthetic.approach import (
+from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture
+from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros, combined
+from blowfish_privacy.mechanisms.synthetic.synthetic import (
     disjoint,
     implied_by_pairs,
     noisy_tree,
@@ -14,8 +16,6 @@ from blowfish_privacy.mechanisms.synthetic.approach import (
     triples_of,
     with_fewer_claims,
 )
-from blowfish_privacy.mechanisms.synthetic.mixture import Mixture, fit_mixture
-from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros, combined
 from blowfish_privacy.mechanisms.synthetic.tree import TreeModel
 
 

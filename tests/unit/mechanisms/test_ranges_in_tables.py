@@ -253,7 +253,7 @@ def test_ranges_cost_what_was_asked_and_are_as_wrong_as_said(name):
         rows = list(mechanism.measured(mechanism.measure(zero.copy(), source)))
         found = mechanism.components.estimate(rows, None if policy.size == "unknown" else 0)
         table = mechanism.components.table(found, axes)
-        for axis in (at for at, axis in enumerate(axes) if axis in mechanism.asked.ranges):
+        for axis in (at for at, axis in enumerate(axes) if axis in mechanism.workload.ranges):
             sums = np.concatenate([np.zeros_like(table.take([0], axis)), table.cumsum(axis=axis)], axis=axis)
             ends = np.triu_indices(sums.shape[axis], 1)
             table = sums.take(ends[1], axis) - sums.take(ends[0], axis)
@@ -370,7 +370,7 @@ def test_balanced_weights_are_no_worse_than_those_planned_for_cells(name, object
 
     def error():
         mechanism = Marginals.calibrated(query, POLICIES[name], epsilon=Fraction(1), records=100)
-        by_table, cells = mechanism.expected_error().by_table, np.array(mechanism.asked.sizes)
+        by_table, cells = mechanism.expected_error().by_table, np.array(mechanism.workload.sizes)
         if objective == "worst":
             return max(by_table)
         return (1 if objective == "mean" else np.array(objective)) * cells @ by_table

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blowfish_privacy.errors import QueryError
+from blowfish_privacy.mechanisms.constraints import nearest_in_parts
 from blowfish_privacy.mechanisms.synthetic import mixture, mixture_fit
 from blowfish_privacy.mechanisms.synthetic import mixture_fit as evidence
-from blowfish_privacy.mechanisms.synthetic.approach import check_possible
 from blowfish_privacy.mechanisms.synthetic.mixture import (
     Mixture,
     exchanged,
@@ -20,8 +20,10 @@ from blowfish_privacy.mechanisms.synthetic.mixture import (
     mixture_records,
     whole_counts,
 )
-from blowfish_privacy.mechanisms.synthetic.mixture_fit import Grouping, gathered, on_simplex, shrunk_values, tree_steps
+from blowfish_privacy.mechanisms.synthetic.mixture_fit import Grouping, gathered, shrunk_values, tree_steps
 from blowfish_privacy.mechanisms.synthetic.model import Measurement, Zeros
+from blowfish_privacy.mechanisms.synthetic.synthetic import check_possible
+from blowfish_privacy.privacy.public_totals import records_total
 
 
 def counted(records, shape, axes):
@@ -74,7 +76,7 @@ def independence(records, shape):
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=8))
 def test_the_nearest_shares_are_found(values):
-    found = on_simplex(np.array(values))
+    found = nearest_in_parts(np.array(values), records_total(len(values), 1))
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
     # Nearest, by the condition of optimality: what is positive was moved by the same amount, the rest by no more.

@@ -17,7 +17,7 @@ import blowfish_privacy as bp
 from blowfish_privacy.aggregates import RecordAggregates
 from blowfish_privacy.errors import PolicyError, QueryError, SpecError
 from blowfish_privacy.mechanisms import GaussianSynthetic, LaplaceSynthetic
-from blowfish_privacy.mechanisms.synthetic import approach, costs, rounds
+from blowfish_privacy.mechanisms.synthetic import costs, rounds, synthetic
 from blowfish_privacy.mechanisms.synthetic import rounds as module
 from blowfish_privacy.mechanisms.synthetic.costs import (
     GAUSSIAN,
@@ -28,7 +28,7 @@ from blowfish_privacy.mechanisms.synthetic.costs import (
     rounded_down,
     rounded_up,
 )
-from blowfish_privacy.mechanisms.synthetic.model import candidates_for
+from blowfish_privacy.mechanisms.synthetic.model import tables_within
 from blowfish_privacy.mechanisms.synthetic.rounds import (
     MOST_ATOMS,
     Look,
@@ -61,7 +61,7 @@ def test_a_full_model_still_lets_tables_inside_it_be_chosen(monkeypatch):
             made.append(self)
             return super().run(exact)
 
-    monkeypatch.setattr(approach, "Rounds", Kept)
+    monkeypatch.setattr(synthetic, "Rounds", Kept)
     domain = bp.Domain({f"a{axis}": bp.Integer(0, 4) for axis in range(6)})
     generator = np.random.default_rng(1)
     first = generator.integers(0, 5, 5000)
@@ -69,7 +69,7 @@ def test_a_full_model_still_lets_tables_inside_it_be_chosen(monkeypatch):
     policy = bp.Policy(domain, secrets=bp.Attributes())
     query = bp.Synthetic(list(domain.names))
     mechanism = GaussianSynthetic.calibrated(query, policy, rho=Fraction(1, 2), records=5000)
-    mechanism = replace(mechanism, approach=approach.TREE)
+    mechanism = replace(mechanism, approach=synthetic.TREE)
     mechanism.draw(RecordAggregates(domain, positions), SystemSource())
     monkeypatch.setattr(rounds, "MODEL_CELLS", 1)
     tree = made[0]._fit.model.tree
@@ -78,7 +78,7 @@ def test_a_full_model_still_lets_tables_inside_it_be_chosen(monkeypatch):
     assert made[0]._to_choose_from({*mechanism.limits}) == inside
 
 
-def small(kind=GaussianSynthetic, secrets=None, way=approach.TREE, **options):
+def small(kind=GaussianSynthetic, secrets=None, way=synthetic.TREE, **options):
     domain = bp.Domain(a=bp.Integer(0, 2), b=bp.Integer(0, 1), c=bp.Integer(0, 1))
     policy = bp.Policy(domain, secrets=secrets or bp.Attributes(), **options)
     query, amount = bp.Synthetic(["a", "b", "c"]), {kind.counted_in.name: Fraction(1)}
@@ -89,7 +89,7 @@ def small(kind=GaussianSynthetic, secrets=None, way=approach.TREE, **options):
     return mechanism, mechanism.draw(RecordAggregates(domain, positions), SystemSource())
 
 
-@pytest.mark.parametrize("way", [approach.TREE, approach.PAIRS], ids=lambda way: way.name)
+@pytest.mark.parametrize("way", [synthetic.TREE, synthetic.PAIRS], ids=lambda way: way.name)
 @pytest.mark.parametrize("kind", [GaussianSynthetic, LaplaceSynthetic])
 def test_steps_that_hide_what_they_cost_are_not_read(kind, way):
     mechanism, numbers = small(kind, way=way)
@@ -285,10 +285,10 @@ def test_damaged_steps_are_refused_or_read_as_steps(data):
 
 
 def test_candidates_are_parts_of_the_workload_and_small_enough():
-    assert candidates_for((2, 3, 4), [(0, 1, 2)]) == [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
-    assert candidates_for((2, 3, 4), [(0,), (2, 1)]) == [(1, 2)]
-    assert candidates_for((60_000, 3, 4), [(0, 1, 2)]) == [(1, 2)]
-    assert candidates_for((10,) * 60, [tuple(range(4)), *combinations(range(60), 2)])[-1] == (1, 2, 3)
+    assert tables_within((2, 3, 4), [(0, 1, 2)], triples=True) == [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    assert tables_within((2, 3, 4), [(0,), (2, 1)], triples=True) == [(1, 2)]
+    assert tables_within((60_000, 3, 4), [(0, 1, 2)], triples=True) == [(1, 2)]
+    assert tables_within((10,) * 60, [tuple(range(4)), *combinations(range(60), 2)], triples=True)[-1] == (1, 2, 3)
 
 
 # Limits are shared out as far as they go, and as well when the sharing stops early.

@@ -106,12 +106,14 @@ def test_the_estimate_and_its_errors_are_those_of_generalised_least_squares(comp
 
 @given(components=measured())
 @settings(max_examples=examples(80), deadline=None)
-def test_the_noise_in_a_cell_is_that_of_its_loads(components):
+def test_the_noise_in_every_cell_has_its_variance(components):
     together = [components.variance(axes) for axes in components.tables]
     assert np.allclose(components.table_variances, together, atol=1e-12)
     for axes in components.tables:
-        loads = sum(components.variances[number] * factor**2 * many for number, factor, many in components.loads(axes))
-        assert np.allclose(loads, components.variance(axes), atol=1e-9)
+        for cell in np.ndindex(*(components.shape[axis] for axis in axes)):
+            noise = components.noise_in_cell(axes, cell)
+            total = sum(each.variance * each.many * float(each.factors @ each.factors) for each in noise)
+            assert np.isclose(total, components.cell_variances(axes)[cell], atol=1e-9)
 
 
 @st.composite
@@ -252,7 +254,7 @@ def test_the_certificate_is_the_worst_loss_of_all_secret_pairs(policy, data):
     worst = policy.rows_per_person * max(losses, default=Fraction(0))
     assert worst == certificate.epsilon if certificate.sensitivity.exact else worst <= certificate.epsilon
     assert certificate.epsilon in (0, 1)
-    halved = Marginals(mechanism.form, mechanism.scale / 2, mechanism.asked, worst=True)
+    halved = Marginals(mechanism.form, mechanism.scale / 2, mechanism.workload, worst=True)
     assert halved.certify(policy).epsilon == 2 * certificate.epsilon
 
 
@@ -285,6 +287,25 @@ def test_an_uneven_tree_costs_nothing_where_its_levels_are_not_asked_for():
         made = [Marginals.calibrated(bp.Tables(tables), p, epsilon=Fraction(1), records=9) for p in policies]
         plain, tree = (mechanism.expected_error().rmse for mechanism in made)
         assert tree == pytest.approx(plain)
+
+
+def test_one_projection_makes_tables_on_levels_of_an_uneven_tree_agree():
+    place = bp.Hierarchy(["state", "town"], {"A": ["a1"], "B": ["b1", "b2", "b3"]})
+    domain = bp.Domain(place=place, sex=bp.Integer(0, 1), old=bp.Integer(0, 2))
+    policy = bp.Policy(domain, secrets=bp.Attributes())
+    query = bp.Tables([["place@state", "sex", "old"], ["place", "sex"]])
+    agreement = Agreement.of(Marginals.calibrated(query, policy, epsilon=Fraction(1), records=99).components)
+    generator = np.random.default_rng(1)
+    tables = [generator.normal(size=[agreement.sizes[axis] for axis in axes]) for axes in agreement.tables]
+    near = agreement.nearest(tables, {})
+    seen = [
+        {part.component: part.sums(table) for part in agreement.parts(axes)}
+        for axes, table in zip(agreement.tables, near, strict=True)
+    ]
+    common = seen[0].keys() & seen[1].keys()
+    assert max(map(len, common)) == 2
+    for component in common:
+        assert np.allclose(seen[0][component], seen[1][component], atol=1e-12)
 
 
 def test_exact_cells_are_whole_and_have_no_interval_and_sets_of_one_secret_size_can_be_rounded():

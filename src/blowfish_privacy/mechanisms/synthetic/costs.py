@@ -14,7 +14,7 @@ import numpy as np
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import PolicyError, RefusalError
 from blowfish_privacy.mechanisms.row_noise import GAUSSIAN_ROWS, LAPLACE_ROWS, RowNoise
-from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Zeros, candidates_for, pairs_for
+from blowfish_privacy.mechanisms.synthetic.model import MODEL_CELLS, Axes, Zeros, tables_within
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.loss import PairClass, classes_met, one_attribute_at_a_time
 from blowfish_privacy.queries import Synthetic
@@ -25,7 +25,7 @@ from blowfish_privacy.support.limits import SYNTHETIC_DRAWN
 
 _BITS = 40
 Changes = Mapping[PairClass, Fraction]
-"""How much the counts of a table change along the secret pairs of each class; classes that it does not tell are out."""
+"""How much the counts of a table change along the secret pairs of each class; classes that change none are left out."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TableNoise:
     choice_share: Fraction
     """The share of a round that pays for the choice."""
     finer: Fraction
-    """How many times as much the next round may use where one told too little."""
+    """How many times as much the next round may use where one added too little."""
 
     @property
     def power(self) -> float:
@@ -104,7 +104,7 @@ _DIGITS = 24
 """Bits to which a scale is rounded up."""
 _MOST_SHIFT = 60
 MOST_SCALE = 2**50
-"""Noise of this scale tells nothing: a table that could only have such is not measured."""
+"""Noise of this scale leaves nothing: a table that could only have such is not measured."""
 
 
 def allocated(
@@ -174,12 +174,12 @@ class Costs:
     domain: Domain
     """The attributes of the records."""
     noise: TableNoise
-    _told: dict[Axes, Changes] = field(default_factory=dict[Axes, Changes])
-    _moved: dict[Axes, Changes] = field(default_factory=dict[Axes, Changes])
+    _weights: dict[Axes, Changes] = field(default_factory=dict[Axes, Changes])
+    _changes: dict[Axes, Changes] = field(default_factory=dict[Axes, Changes])
 
     @cached_property
     def classes(self) -> tuple[PairClass, ...]:
-        """The classes of pairs that the attributes tell apart."""
+        """The classes of pairs that differ in the attributes."""
         return classes_met(self.policy, self.domain.names)
 
     @cached_property
@@ -187,12 +187,12 @@ class Costs:
         return one_attribute_at_a_time(self.policy)
 
     def weights(self, axes: Axes) -> Changes:
-        """Say what noise of scale 1 on a table costs; classes that the table does not tell are left out."""
-        return self._derived(axes, self.noise, self._told)
+        """Say what noise of scale 1 on a table costs; classes that do not change the table are left out."""
+        return self._derived(axes, self.noise, self._weights)
 
     def changes(self, axes: Axes) -> Changes:
         """Say by how much the counts of a table change, added up over its cells."""
-        return self._derived(axes, LAPLACE, self._moved)
+        return self._derived(axes, LAPLACE, self._changes)
 
     def _derived(self, axes: Axes, noise: TableNoise, known: dict[Axes, Changes]) -> Changes:
         """Put the table of several attributes together from those of one, where a pair changes one attribute only.
@@ -213,7 +213,7 @@ class Costs:
         return {pairs: weight / scale for pairs, weight in self.weights(axes).items()}
 
     def of_choice(self, coefficient: Fraction, tables: Collection[Axes]) -> dict[PairClass, Fraction]:
-        """Say what a choice among packings of tables costs: no packing has two tables that tell the same class.
+        """Say what a choice among packings of tables costs: no packing has two tables that the same class changes.
 
         Scores are sums of absolute differences, so that one changes by at most as much as the counts of its table do;
         its weight changes by that factor, and the sum of all weights by that factor the other way.
@@ -222,7 +222,7 @@ class Costs:
         return {pairs: self.noise.of_choice(2 * coefficient * reach) for pairs, reach in reaches.items()}
 
     def largest(self, tables: Collection[Axes]) -> dict[PairClass, Fraction]:
-        """Return the largest change of any of several tables, for each class that one of them tells."""
+        """Return the largest change of any of several tables, for each class that changes one of them."""
         found: dict[PairClass, Fraction] = {}
         for axes in tables:
             for pairs, change in self.changes(axes).items():
@@ -273,16 +273,20 @@ class Scope:
     @cached_property
     def candidates(self) -> list[Axes]:
         """The tables with secrets that may be chosen."""
-        return [axes for axes in candidates_for(self.domain.shape, self.query.tables()) if self.costs.weights(axes)]
+        return self._secret(triples=True)
 
     @cached_property
     def pairs(self) -> list[Axes]:
         """The pairs of attributes with secrets, in tables that shall be accurate."""
-        return [axes for axes in pairs_for(self.domain.shape, self.query.tables()) if self.costs.weights(axes)]
+        return self._secret(triples=False)
+
+    def _secret(self, *, triples: bool) -> list[Axes]:
+        tables = tables_within(self.domain.shape, self.query.tables(), triples=triples)
+        return [axes for axes in tables if self.costs.weights(axes)]
 
     @cached_property
-    def told(self) -> list[PairClass]:
-        """The classes of secret pairs that some table tells apart."""
+    def affected(self) -> list[PairClass]:
+        """The classes of secret pairs that change some table."""
         tables = [*self.single, *self.pairs, *self.candidates]
         found = {pairs for axes in tables for pairs in self.costs.weights(axes)}
         return [pairs for pairs in self.costs.classes if pairs in found]

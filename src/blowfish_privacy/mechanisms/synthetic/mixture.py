@@ -52,7 +52,7 @@ class Mixture:
     def table(self, axes: Axes) -> Floats:
         """Return the expected counts of a table of distinct attributes in any order; they sum to the total.
 
-        Impossible combinations of the table's own attributes have count 0, at the expense of all other cells alike.
+        Impossible combinations of the table's own attributes have count 0, at the expense of all other cells equally.
         """
         groups = self._grouped(axes)
         for place, axis in enumerate(axes):
@@ -183,13 +183,13 @@ def likely_components(
 ) -> Integers:
     """Draw a component for each record by its chances, given the columns that are known.
 
-    Records alike in these follow each other, and take the components at points of equal distance.
+    Records that are equal in these follow each other, and take the components at points of equal distance.
     """
-    alike, inverse = np.unique(kept[:, given], axis=0, return_inverse=True)
+    distinct, inverse = np.unique(kept[:, given], axis=0, return_inverse=True)
     order = np.argsort(inverse.ravel(), kind="stable")
     points = (np.arange(len(kept)) * ((5**0.5 - 1) / 2) + generator.random()) % 1.0
     found = np.empty(len(kept), np.int64)
-    for first, cumulative in _chances(mixture, alike, given):
+    for first, cumulative in _chances(mixture, distinct, given):
         members = order[slice(*np.searchsorted(inverse.ravel()[order], [first, first + len(cumulative)]))]
         lines = cumulative + np.arange(len(cumulative))[:, None]
         of_members = inverse.ravel()[members] - first
@@ -198,12 +198,12 @@ def likely_components(
     return found
 
 
-def _chances(mixture: Mixture, alike: Integers, given: Sequence[int]) -> Iterator[tuple[int, Floats]]:
+def _chances(mixture: Mixture, distinct: Integers, given: Sequence[int]) -> Iterator[tuple[int, Floats]]:
     """Yield the cumulative chances of all components for some of the distinct rows, with the number of the first."""
     logarithms = [np.log(np.maximum(mixture.shares[axis].T, 1e-30)) for axis in given]
     step = max(1, MOST_CELLS // len(mixture.weights))
-    for first in range(0, len(alike), step):
-        some = alike[first : first + step]
+    for first in range(0, len(distinct), step):
+        some = distinct[first : first + step]
         score = np.tile(np.log(np.maximum(mixture.weights, 1e-30)), (len(some), 1))
         for column, (axis, logarithm) in enumerate(zip(given, logarithms, strict=True)):
             score += logarithm[mixture.groupings[axis].of_values[some[:, column]]]
@@ -325,7 +325,7 @@ def impossible_records(records: Integers, zeros: Sequence[Zeros]) -> NDArray[np.
 def only_possible(drawn: Integers, mixture: Mixture, generator: np.random.Generator, kept: Integers | None) -> Integers:
     """Draw records with impossible combinations again from the mixture, which is to draw from what is possible of it.
 
-    What is still impossible after many rounds takes the values of a possible record, one that is alike in the given
+    What is still impossible after many rounds takes the values of a possible record, one that is equal in the given
     columns; where there is none, single values are changed. Where the given columns exclude each other, it stays.
     """
     given = given_columns(kept)
@@ -349,7 +349,7 @@ def only_possible(drawn: Integers, mixture: Mixture, generator: np.random.Genera
 def _copied(
     drawn: Integers, wrong: NDArray[np.bool_], given: Sequence[int], generator: np.random.Generator
 ) -> Integers:
-    """Replace impossible records by possible ones that are alike in the given columns."""
+    """Replace impossible records by possible ones that are equal in the given columns."""
     keys = np.unique(drawn[:, given], axis=0, return_inverse=True)[1].ravel() if given else np.zeros(len(drawn), int)
     right = np.flatnonzero(~wrong)
     right = right[np.argsort(keys[right], kind="stable")]
@@ -387,7 +387,7 @@ def _changed(record: Integers, axis: int, size: int) -> Integers:
 def fit_mixture(
     shape: tuple[int, ...], total: float, measurements: Sequence[Measurement], zeros: Sequence[Zeros] = ()
 ) -> Mixture:
-    """Fit a mixture to measured tables: all that these tell about single attributes and pairs."""
+    """Fit a mixture to measured tables: all that these contain about single attributes and pairs."""
     from threadpoolctl import threadpool_limits  # it looks through all libraries that are loaded, so only when needed
 
     # These matrices are small: on a busy machine several threads wait for each other far longer than they work. With

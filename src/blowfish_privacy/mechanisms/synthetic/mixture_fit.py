@@ -1,4 +1,4 @@
-"""What measured tables tell about single attributes and pairs of them, cleared of most of their noise.
+"""What measured tables contain about single attributes and pairs of them, cleared of most of their noise.
 
 The shares of single attributes are means over all tables, weighted by precision, projected onto the non-negative ones
 that sum to 1. Of a pair only the residual from independence is taken: its rows and columns sum to 0. Noise that is the
@@ -19,8 +19,10 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from blowfish_privacy.mechanisms.constraints import nearest_in_parts
 from blowfish_privacy.mechanisms.synthetic.model import Axes, Measurement, Zeros, raked
 from blowfish_privacy.mechanisms.synthetic.tree import Step, spanning, tree_records
+from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.progress import task
 
@@ -78,7 +80,7 @@ class Evidence:
 def gathered(
     shape: tuple[int, ...], total: float, measurements: Sequence[Measurement], zeros: Sequence[Zeros] = ()
 ) -> Evidence:
-    """Put together what tables of any number of attributes tell about single ones and pairs."""
+    """Put together what tables of any number of attributes contain about single ones and pairs."""
     records = max(total, 1.0)
     fine = [_margin(axis, size, records, measurements) for axis, size in enumerate(shape)]
     most = MOST_GROUPS
@@ -111,15 +113,8 @@ def _margin(axis: int, size: int, records: float, measurements: Sequence[Measure
     if not tables:
         return np.full(size, 1 / size)
     mean, _ = _mean((axis,), tables, ())
-    return on_simplex(mean / records)
-
-
-def on_simplex(values: Floats) -> Floats:
-    """Return the nearest shares: non-negative numbers that sum to 1."""
-    descending = np.sort(values)[::-1]
-    excess = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
-    last = int(np.flatnonzero(descending > excess)[-1])
-    shares = np.maximum(values - excess[last], 0.0)
+    # The nearest numbers that are not negative and sum to 1.
+    shares = nearest_in_parts(mean / records, records_total(size, 1))
     return shares / shares.sum()
 
 
@@ -145,7 +140,7 @@ def _grouping(margin: Floats, most: int) -> Grouping:
 def _mean(axes: Axes, tables: Sequence[Measurement], sides: Sequence[Grouping]) -> tuple[Floats, float]:
     """Return the mean of tables that contain some axes, weighted by precision, and its variance in one cell of values.
 
-    ``sides`` are the groups along each axis; without them, values are told apart.
+    ``sides`` are the groups along each axis; without them, each value is its own group.
     """
     weighted, precision = np.zeros(()), 0.0
     for each in tables:
@@ -208,7 +203,7 @@ def _excluded(axes: tuple[int, int], zeros: Sequence[Zeros], sides: tuple[Groupi
 Reals = NDArray[np.float32]
 
 LEAST_INFORMATION = 1e-6
-"""Attributes that tell less about each other are taken as independent."""
+"""Attributes with less mutual information are taken as independent."""
 
 
 def tree_start(evidence: Evidence, many: int, generator: np.random.Generator) -> Reals:
@@ -226,8 +221,8 @@ def tree_steps(evidence: Evidence) -> list[Step]:
     near: dict[int, list[Pair]] = {axis: [] for axis in range(len(evidence.margins))}
     of_axes: dict[Axes, Pair] = {pair.axes: pair for pair in evidence.pairs}
     amounts = {axes: information(evidence, pair) for axes, pair in of_axes.items()}
-    told = {axes: amount for axes, amount in amounts.items() if amount > LEAST_INFORMATION}
-    for axes in spanning(told, len(evidence.margins)):
+    dependent = {axes: amount for axes, amount in amounts.items() if amount > LEAST_INFORMATION}
+    for axes in spanning(dependent, len(evidence.margins)):
         for axis in axes:
             near[axis].append(of_axes[axes])
     steps: list[Step] = []
@@ -247,7 +242,7 @@ def tree_steps(evidence: Evidence) -> list[Step]:
 
 
 def information(evidence: Evidence, pair: Pair) -> float:
-    """Return how much two attributes tell about each other, in natural units."""
+    """Return the mutual information of two attributes, in natural units."""
     shares = np.maximum(pair.shares, 0.0)
     shares = shares / max(float(shares.sum()), 1e-300)
     independent = np.outer(*(evidence.margins[axis] for axis in pair.axes))
@@ -395,5 +390,5 @@ class _Descent:
         self._mean += np.float32(0.1) * slope
         self._square *= np.float32(0.99)
         self._square += np.float32(0.01) * slope * slope
-        typical = np.sqrt(self._square / np.float32(1 - 0.99**self._steps)) + _LEAST
-        self.place -= np.float32(rate / (1 - 0.9**self._steps)) * self._mean / typical
+        size = np.sqrt(self._square / np.float32(1 - 0.99**self._steps)) + _LEAST
+        self.place -= np.float32(rate / (1 - 0.9**self._steps)) * self._mean / size

@@ -1,4 +1,4 @@
-"""What is known of a table of records, and what a model of it answers."""
+"""What is known of tables of records, and which of them a model may hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,28 +36,6 @@ class Zeros:
     """Ascending."""
     impossible: npt.NDArray[np.bool_]
     """One dimension for each axis."""
-
-
-class Model(Protocol):
-    """A distribution of records, fitted to what was measured."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The number of values of each attribute."""
-        ...
-
-    @property
-    def total(self) -> float:
-        """The number of records that it stands for."""
-        ...
-
-    def table(self, axes: Axes) -> Floats:
-        """Return the expected counts of any table, one dimension for each axis in the order given."""
-        ...
-
-    def records(self, many: int, generator: np.random.Generator, kept: Integers | None = None) -> Integers:
-        """Draw records, one row each; where ``kept`` is not negative its values are taken."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +91,7 @@ MODEL_CELLS = 150_000
 MOST_GROWTH = 0.2
 """The share of the room that one table may take."""
 ROOM_COST = 0.3
-"""How many records, as a share of all, a table must tell for all the room that a model has."""
+"""How many records, as a share of all, a table must correct for all the room that a model has."""
 REFILLED = 2.5
 """How many times the records expected in a cell noise may add: fits multiply, so that empty cells stay empty."""
 _MOST_TABLES = 2_000
@@ -122,21 +100,13 @@ _MOST_CELLS = 2**23
 """The most cells of all tables to choose from, which are counted at once."""
 
 
-def pairs_for(shape: Sequence[int], workload: Sequence[Axes]) -> list[Axes]:
-    """List all pairs that tables of the workload contain, as many as are counted in bounded memory."""
-    return _listed(shape, workload, (2,), _MOST_PAIRS, _LARGEST_PAIR)
+def tables_within(shape: Sequence[int], workload: Sequence[Axes], *, triples: bool) -> list[Axes]:
+    """List the pairs that tables of the workload contain, or those and the triples, the smallest first.
 
-
-def candidates_for(shape: Sequence[int], workload: Sequence[Axes]) -> list[Axes]:
-    """List the tables of two or three attributes that tables of the workload contain, the smallest first.
-
-    As many as are counted in bounded memory: pairs come before triples, and small tables before large ones.
+    As many as are counted in bounded memory: pairs come before triples, and small tables before large ones. Where there
+    are no triples, there may be more pairs, and larger ones.
     """
-    return _listed(shape, workload, (2, 3), _MOST_TABLES, MODEL_CELLS)
-
-
-def _listed(shape: Sequence[int], workload: Sequence[Axes], ways: Sequence[int], most: int, largest: int) -> list[Axes]:
-    """Take tables as long as they are few, and their cells."""
+    ways, most, largest = ((2, 3), _MOST_TABLES, MODEL_CELLS) if triples else ((2,), _MOST_PAIRS, _LARGEST_PAIR)
     found = {axes for table in workload for many in ways for axes in combinations(sorted(table), many)}
     sizes = {axes: prod(shape[axis] for axis in axes) for axes in found}
     listed: list[Axes] = []

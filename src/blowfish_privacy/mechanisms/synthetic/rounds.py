@@ -58,7 +58,7 @@ class TableChoice:
     coefficient: Fraction
     """What a difference of one record is multiplied by, in the exponent."""
     classes: tuple[int, ...]
-    """The classes of secret pairs that the tables to choose from tell apart, by their numbers."""
+    """The classes of secret pairs that change the tables to choose from, by their numbers."""
     chosen: tuple[Axes, ...] = ()
 
 
@@ -151,7 +151,7 @@ class Looks:
         return Accountant(self.limits)
 
     def look(self, axes: Axes, scale: Fraction) -> None:
-        """Measure a table, once its cost is counted; without noise only where it tells no secrets."""
+        """Measure a table, once its cost is counted; without noise only where it has no secrets."""
         counts = self.counts[axes]
         if scale:
             self.accountant.charge(self.costs.of_look(axes, scale))
@@ -297,7 +297,7 @@ _FITTING = 40
 """Steps of a fit between two rounds, which starts from the one before."""
 
 _USEFUL = 1 / 4
-"""If tables of a smaller share of the classes told more than noise would, the next round has less noise."""
+"""If tables of a smaller share of the classes moved the model more than noise would, the next round has less noise."""
 
 
 @dataclass(eq=False)
@@ -321,7 +321,9 @@ class Rounds:
             self._fit = self._fitted(None)
             if self.candidates:
                 self._choose_in_rounds()
-            self._measure_again()
+            # Measure all that the model holds with all that is left, first of all what matters most.
+            tables = [axes for axes, known in looks.known.items() if known.variance > 0]
+            looks.share(tables, [self._filled(axes) for axes in tables], Fraction(1))
         return looks.steps
 
     @cached_property
@@ -376,12 +378,12 @@ class Rounds:
                 taken.append(axes)
         if taken:
             self._fit = self._fitted(self._fit)
-        told = 0
+        moved = 0
         for axes in taken:
             expected = before.table(axes)
             if float(np.abs(self._fit.model.table(axes) - expected).sum()) > self._noise(expected, scales[axes]):
-                told += len(self._costs.weights(axes))
-        return noise.finer if told < _USEFUL * len(active) else Fraction(1)
+                moved += len(self._costs.weights(axes))
+        return noise.finer if moved < _USEFUL * len(active) else Fraction(1)
 
     def _scale(self, axes: Axes, amount: Fraction) -> Fraction:
         return rounded_up(max(self._costs.weights(axes).values()) / amount)
@@ -410,13 +412,13 @@ class Rounds:
         return tree_cells(tree.shape, [*self.looks.known, *(z.axes for z in self.zeros), axes])
 
     def _chosen(self, tables: Sequence[Axes], scales: Mapping[Axes, Fraction], amount: Fraction) -> list[Axes]:
-        """Draw a packing: tables of which no two tell the same class."""
-        told = {pairs for axes in tables for pairs in self._costs.changes(axes)}
-        reach = max(change for pairs, change in self._costs.largest(self.candidates).items() if pairs in told)
+        """Draw a packing: tables of which no class changes two."""
+        affected = {pairs for axes in tables for pairs in self._costs.changes(axes)}
+        reach = max(change for pairs, change in self._costs.largest(self.candidates).items() if pairs in affected)
         coefficient = rounded_down(self._costs.noise.reach_for(amount) / (2 * reach))
         # Charged as for a choice among all candidates: whoever reads the steps does not know which were in reach.
         charges = self._costs.of_choice(coefficient, self.candidates)
-        self.looks.accountant.charge({pairs: charge for pairs, charge in charges.items() if pairs in told})
+        self.looks.accountant.charge({pairs: charge for pairs, charge in charges.items() if pairs in affected})
         numbers = {pairs: number for number, pairs in enumerate(self._costs.classes)}
         atoms = self._atoms(tables)
         scores = [self._score(axes, scales[axes]) for axes in tables]
@@ -429,15 +431,15 @@ class Rounds:
             found += [
                 tables[inside[place]] for place in draw_packing(len(block), options, coefficient, self.looks.source)
             ]
-        classes = tuple(sorted(numbers[pairs] for pairs in told))
+        classes = tuple(sorted(numbers[pairs] for pairs in affected))
         self.looks.steps.append(TableChoice(coefficient, classes, tuple(found)))
         return found
 
     def _atoms(self, tables: Sequence[Axes]) -> list[set[PairClass]]:
-        """Return the classes that each table tells; of classes that all of them tell, one is enough."""
-        told = [{*self._costs.changes(axes)} for axes in tables]
-        everywhere = set[PairClass].intersection(*told)
-        return [{min(everywhere, key=lambda pairs: pairs.order)}] * len(told) if everywhere else told
+        """Return the classes that change each table; of classes that change all of them, one is enough."""
+        affected = [{*self._costs.changes(axes)} for axes in tables]
+        everywhere = set[PairClass].intersection(*affected)
+        return [{min(everywhere, key=lambda pairs: pairs.order)}] * len(affected) if everywhere else affected
 
     def _score(self, axes: Axes, scale: Fraction) -> int:
         """Return how far the counts are from the model, less what noise would make of it: in whole numbers."""
@@ -445,11 +447,6 @@ class Rounds:
         growth = max(0, self._cells(axes) - self._fit.model.tree.cells) / MODEL_CELLS
         worth = self._noise(expected, scale) + ROOM_COST * growth * self._fit.model.total
         return int(np.abs(self.looks.counts[axes] - np.rint(expected).astype(np.int64)).sum()) - round(worth)
-
-    def _measure_again(self) -> None:
-        """Measure all that the model holds with all that is left, first of all what matters most."""
-        tables = [axes for axes, known in self.looks.known.items() if known.variance > 0]
-        self.looks.share(tables, [self._filled(axes) for axes in tables], Fraction(1))
 
     def _filled(self, axes: Axes) -> float:
         """Count the cells in which noise matters: where hardly a record is expected, the fit leaves it out."""

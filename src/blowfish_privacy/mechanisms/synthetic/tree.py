@@ -57,6 +57,14 @@ class JunctionTree:
         return cells_of(self.shape, self.cliques)
 
     @cached_property
+    def children(self) -> list[list[int]]:
+        """The cliques right below each."""
+        below: list[list[int]] = [[] for _ in self.cliques]
+        for number, above in enumerate(self.parents[1:], 1):
+            below[above].append(number)
+        return below
+
+    @cached_property
     def _members(self) -> list[frozenset[int]]:
         return [frozenset(clique) for clique in self.cliques]
 
@@ -139,7 +147,7 @@ def spanning(scores: Mapping[Axes, float], attributes: int) -> list[Axes]:
 # A model that is a junction tree says for each attribute how its values are shared out, given those of its parents. The
 # records with equal parents are a group. A group of n records gets the values at n points of equal distance below the
 # curve of cumulative shares, moved together by a random offset: every value comes out as often as expected, rounded up
-# or down, and the group is complete. Which record gets which point is a matter of the other attributes: records alike
+# or down, and the group is complete. Which record gets which point is a matter of the other attributes: records equal
 # in these get points far apart, so that tables across the parts of the tree come close to what is expected as well.
 #
 # Nothing here is private: a model is made from noisy tables. Every record has exactly the law of the model (the offset
@@ -201,7 +209,7 @@ def _grouped(
 ) -> _Groups:
     """Sort the records by their parents, and inside a group by the other attributes.
 
-    The order of these attributes, of their values and of records alike is drawn anew in every step. In an order that
+    The order of these attributes, of their values and of equal records is drawn anew in every step. In an order that
     comes back, two attributes of the same parents would get their values side by side, and depend on each other.
     """
     codes = np.zeros(len(drawn), dtype=np.int64)
@@ -331,14 +339,6 @@ class TreeModel:
             for number, (shared, belief) in enumerate(zip(self.tree.separators, self.beliefs, strict=True))
         ]
 
-    @cached_property
-    def _children(self) -> list[list[int]]:
-        below: list[list[int]] = [[] for _ in self.tree.cliques]
-        for number, above in enumerate(self.tree.parents):
-            if above >= 0:
-                below[above].append(number)
-        return below
-
     def _joined(self, axes: Axes, fixed: tuple[tuple[int, int], ...] = ()) -> Floats:
         """Sum everything but some attributes out of the tree, from its leaves up; others may have a fixed value.
 
@@ -363,14 +363,14 @@ class TreeModel:
 
     def _messages(self, axes: Axes, fixed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int], Axes]]:
         """List the cliques that pass something up: their number, who passes to them, and which attributes they pass."""
-        tree, wanted, told = self.tree, {*axes}, {*axes, *(axis for axis, _ in fixed)}
+        tree, wanted, needed = self.tree, {*axes}, {*axes, *(axis for axis, _ in fixed)}
         passing: dict[int, Axes] = {}
         for number in reversed(range(len(tree.cliques))):
-            below = [child for child in self._children[number] if child in passing]
+            below = [child for child in tree.children[number] if child in passing]
             seen = {*tree.cliques[number]}.union(*(passing[child] for child in below))
             shared = {*tree.separators[number]}
             # A part below that holds none of the attributes asked for sums to one, whatever is above it.
-            if below or seen & told - shared or number == 0:
+            if below or seen & needed - shared or number == 0:
                 passing[number] = tuple(sorted(seen & (wanted | shared)))
                 yield number, below, passing[number]
 
@@ -429,7 +429,7 @@ def beliefs_of(tree: JunctionTree, potentials: Sequence[Floats]) -> tuple[float,
 
 
 def _contracted(parts: Sequence[tuple[Axes, Floats]], left: Axes) -> Floats:
-    # Axes are numbered anew: numpy tells at most 52 apart.
+    # Axes are numbered anew: numpy has names for at most 52.
     numbers = {axis: number for number, axis in enumerate(sorted({axis for axes, _ in parts for axis in axes}))}
     operands: list[Any] = [each for axes, table in parts for each in (table, [numbers[axis] for axis in axes])]
     left_over = [numbers[axis] for axis in left]
@@ -438,15 +438,10 @@ def _contracted(parts: Sequence[tuple[Axes, Floats]], left: Axes) -> Floats:
 
 def _rooted(tree: JunctionTree, start: int) -> tuple[list[int], dict[int, int]]:
     """Order the cliques from another one down; return the order and the clique above each."""
-    near: list[list[int]] = [[] for _ in tree.cliques]
-    for number, above in enumerate(tree.parents):
-        if above >= 0:
-            near[number].append(above)
-            near[above].append(number)
     order, above_of = [start], {start: -1}
     for number in order:
-        for other in near[number]:
-            if other not in above_of:
+        for other in (tree.parents[number], *tree.children[number]):
+            if other >= 0 and other not in above_of:
                 above_of[other] = number
                 order.append(other)
     return order, above_of
@@ -531,7 +526,7 @@ class _Table:
     spread: tuple[int, ...]
     summed: Axes
     scale: Floats
-    """One over the root of the curvature in each cell, about: in these units all directions are alike."""
+    """One over the root of the curvature in each cell, about: in these units all directions are equal."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,7 +147,7 @@ class Agreement:
 # For any number of attributes. Alternating projections aim a little inside, at a hundredth of even tables, until little
 # is below zero. The rest is lifted by mixing in a little of other tables that agree: of records that lie where they are
 # missing or, if there are public tables to be kept, of even ones; we give up where that would be much. Both steps keep
-# agreement, exact components, and the cells that exact tables tell to be empty.
+# agreement, exact components, and the cells that are empty by exact tables.
 
 _INTERIOR_ROUNDS = 300
 _LITTLE, _MOST_MIXED = 1e-4, 0.01
@@ -247,8 +247,9 @@ class _Nearest:
         wanted = self._gathered(agreed)
         left = wanted - self._gathered(self._response(self._taken))
         direction, size = left.copy(), float(left @ left)
-        # In vain to ask for more than floats can tell of the tables as they are.
-        scale = max(sqrt(each) * float(np.abs(table).max()) for each, table in self._weighed(tables))
+        # It is in vain to ask for more than floats can resolve in the tables as they are.
+        precisions = self._agreement.precisions
+        scale = max(sqrt(each) * float(np.abs(table).max()) for each, table in zip(precisions, tables, strict=True))
         enough = max(tolerance**2 * float(wanted @ wanted), (1e-14 * scale) ** 2)
         for _ in range(100):
             if size <= enough:
@@ -262,11 +263,8 @@ class _Nearest:
         return [table - each for table, each in zip(agreed, taken, strict=True)]
 
     def _gathered(self, tables: Sequence[Floats]) -> Floats:
-        cells = zip(self._weighed(tables), self._impossible, strict=True)
-        return np.concatenate([sqrt(precision) * table[where] for (precision, table), where in cells])
-
-    def _weighed(self, tables: Sequence[Floats]) -> Iterator[tuple[float, Floats]]:
-        return zip(self._agreement.precisions, tables, strict=True)
+        cells = zip(self._agreement.precisions, tables, self._impossible, strict=True)
+        return np.concatenate([sqrt(precision) * table[where] for precision, table, where in cells])
 
     def _response(self, taken: Floats) -> list[Floats]:
         """Return what it changes in tables that agree to take amounts, by precision, from the impossible cells."""
@@ -456,11 +454,11 @@ def _together(tables: Sequence[Floats], agreement: Agreement) -> list[Integers]:
 
 # The error of tables that were made non-negative or whole: estimated by a parametric bootstrap.
 #
-# The tables themselves stand in for the truth: they get the noise of their release again, from bits that everybody can
-# reproduce, and the same is done to them once more. No private data are touched.
+# The tables themselves are the proxy for the truth: they get the noise of their release again, from bits that everybody
+# can reproduce, and the same is done to them once more. No private data are touched.
 
 _DRAWN = 1_000_000
-"""How many cells are simulated: few draws of large tables tell as much as many of small ones."""
+"""How many cells are simulated: few draws of large tables are as precise as many of small ones."""
 _FEWEST, _MOST = 4, 40
 
 Fit: TypeAlias = Callable[[Sequence[Floats]], Sequence[npt.NDArray[Any]]]
@@ -511,7 +509,7 @@ class SimulatedError(CellsError):
         return sqrt(float(np.mean(errors**2)))
 
     def standard_errors(self, axes: Axes) -> Floats:
-        """Return the root mean squared error of a cell that has one for each of them: few draws tell no more."""
+        """Return the root mean squared error of a cell that has one for each of them: few draws show no more."""
         noisy = self._noisy(axes)
         return np.where(noisy, sqrt(float(np.mean(self.errors(axes)[:, noisy] ** 2))) if noisy.any() else 0.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""What noisy tables tell about each component, and the tables that are put together from them.
+"""How precisely noisy tables determine each component, and the tables that are put together from them.
 
 The component of a set S of attributes is the part of its table that is in no smaller one: the counts, less whatever
 follows from the tables of fewer attributes if these are spread evenly. Every table is the sum of its components, each
@@ -27,18 +27,18 @@ from blowfish_privacy.queries.tables import Block, Objective
 from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.progress import task
 
-# What measured tables tell together.
+# What is known of components from all measured tables together.
 
 
 @dataclass(slots=True)
-class Told:
-    """What measured tables tell of one component."""
+class Information:
+    """What is known of one component from the measured tables."""
 
     precision: float = 0.0
     """Of all of them together; infinite where one is exact."""
     tables: int = 0
     first: int = -1
-    """The number of the first table that tells it, or of the first that does so exactly."""
+    """The number of the first table that contains it, or of the first that is exact."""
 
 
 Estimates: TypeAlias = Callable[[Axes], Floats]
@@ -61,42 +61,42 @@ class Noise(NamedTuple):
 
 
 Precisions: TypeAlias = tuple[Integers, Floats]
-"""Numbers of components, and the precision with which something tells each."""
+"""Numbers of components, and the precision with which each is known."""
 
 
 def cell_variances(
-    shape: Sequence[int], told: Sequence[Precisions], tables: Sequence[Axes], *, counted: bool
+    shape: Sequence[int], known: Sequence[Precisions], tables: Sequence[Axes], *, counted: bool
 ) -> Floats:
-    """Return the variance of a cell of each table, given what is told of the components."""
-    numbers, precisions = (np.concatenate(each) for each in zip(*told, strict=True))
-    known, place = np.unique(numbers, return_inverse=True)
+    """Return the variance of a cell of each table, given the precisions of components."""
+    numbers, precisions = (np.concatenate(each) for each in zip(*known, strict=True))
+    components, place = np.unique(numbers, return_inverse=True)
     spread = 1 / np.bincount(place, precisions)
-    if counted and len(known) and known[0] == 0:
+    if counted and len(components) and components[0] == 0:
         spread[0] = 0.0
     sizes = np.array(shape, dtype=np.float64)
     found = np.zeros(len(tables))
-    for where, axes in _alike(tables):
+    for where, axes in _by_length(tables):
         for part in parts(tuple(range(axes.shape[1]))):
             rest = [at for at in range(axes.shape[1]) if at not in part]
             weight = (1 - 1 / sizes[axes[:, [*part]]]).prod(axis=1) / (sizes[axes[:, rest]] ** 2).prod(axis=1)
             if part or not counted:
                 # Components along attributes of one value are not among those known, and weigh nothing.
-                at = np.searchsorted(known, _numbered(axes[:, [*part]], len(shape)))
-                found[where] += weight * spread[np.minimum(at, len(known) - 1)]
+                at = np.searchsorted(components, _numbered(axes[:, [*part]], len(shape)))
+                found[where] += weight * spread[np.minimum(at, len(components) - 1)]
     return found
 
 
-def told_by_tables(
+def table_precisions(
     shape: Sequence[int], blocks: Sequence[Block], variances: Sequence[float], *, alone: bool = False
 ) -> Precisions:
-    """Number the components that each measured table tells, with the precision of each; if alone, no smaller ones."""
+    """Number the components of each measured table, with their precisions; if alone, not those of smaller tables."""
     sizes = np.array(shape, dtype=np.float64)
     noise = np.array(variances, dtype=np.float64)
     every: list[Integers] = [np.zeros(0, dtype=np.int64)]
     precisions: list[Floats] = [np.zeros(0)]
     for signs in dict.fromkeys(len(block.signs) for block in blocks):
         chosen = [number for number, block in enumerate(blocks) if len(block.signs) == signs]
-        for where, axes in _alike([blocks[number].axes for number in chosen]):
+        for where, axes in _by_length([blocks[number].axes for number in chosen]):
             counted = axes.shape[1] - signs
             of = noise[np.array(chosen)[where]]
             every_axis = tuple(range(counted))
@@ -109,7 +109,7 @@ def told_by_tables(
     return np.concatenate(every), np.concatenate(precisions)
 
 
-def _alike(tables: Sequence[Axes]) -> Iterator[tuple[Integers, Integers]]:
+def _by_length(tables: Sequence[Axes]) -> Iterator[tuple[Integers, Integers]]:
     """Go through the tables of each number of axes: which they are, and their axes, one row each."""
     by_length: dict[int, list[int]] = defaultdict(list)
     for number, axes in enumerate(tables):
@@ -129,7 +129,7 @@ def _numbered(axes: Integers, attributes: int) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One of the tables that tell a table together."""
+    """One of the measured tables from which a table is estimated."""
 
     block: Block
     number: int
@@ -138,7 +138,7 @@ class Member:
     readers: dict[int, Floats]
 
 
-Along: TypeAlias = Callable[["Member", int, int | None], Floats]
+Factors: TypeAlias = Callable[["Member", int, int | None], Floats]
 """The factors of noisy rows along an axis, one column each, given a table and the component's level there."""
 Paired: TypeAlias = Callable[[int, Floats, Floats], Floats]
 """What two components have in common along an axis, given the factors of both."""
@@ -165,11 +165,11 @@ class Components:
     @cached_property
     def spread(self) -> dict[Axes, float]:
         """For each component, the variance of a cell before it is made to sum to zero along each attribute."""
-        return {component: 1 / told.precision for component, told in self._told.items()}
+        return {component: 1 / known.precision for component, known in self._information.items()}
 
     def check(self) -> None:
-        """Refuse tables of which the measured ones do not tell everything."""
-        _ = self._told
+        """Refuse tables that the measured ones do not determine."""
+        _ = self._information
 
     @property
     def exact(self) -> frozenset[Axes]:
@@ -178,27 +178,27 @@ class Components:
         return frozenset(each for each, variance in self.spread.items() if not variance and several.issuperset(each))
 
     @cached_property
-    def _told(self) -> dict[Axes, Told]:
-        """What all tables together tell of each component."""
-        found = {component: Told() for table in self.tables for component in self.nesting.parts(table)}
+    def _information(self) -> dict[Axes, Information]:
+        """What is known of each component from all tables together."""
+        found = {component: Information() for table in self.tables for component in self.nesting.parts(table)}
         for number in range(len(self.blocks)):
-            for component, precision in self._tells(number, found):
-                told = found[component]
-                if not told.tables or told.precision < precision == inf:
-                    told.first = number
-                told.tables += 1
-                told.precision += precision
+            for component, precision in self._precisions(number, found):
+                known = found[component]
+                if not known.tables or known.precision < precision == inf:
+                    known.first = number
+                known.tables += 1
+                known.precision += precision
         if self.counted:
-            found[()] = Told(inf, 1)
-        # Along an attribute of one value there is nothing beyond what the other attributes tell.
+            found[()] = Information(inf, 1)
+        # Along an attribute of one value there is nothing beyond the other attributes.
         single = {axis for axis, size in enumerate(self.shape) if size == 1}
-        found |= {component: Told(inf, 1) for component in found if not single.isdisjoint(component)}
-        if not all(told.tables for told in found.values()):
-            raise QueryError("the tables that are measured do not tell all the tables asked for.")
+        found |= {component: Information(inf, 1) for component in found if not single.isdisjoint(component)}
+        if not all(known.tables for known in found.values()):
+            raise QueryError("the tables that are measured do not determine all the tables asked for.")
         return found
 
-    def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
-        """Go through the components that a measured table tells, and how precisely it does."""
+    def _precisions(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
+        """Go through the components of a measured table, each with its precision there."""
         block, variance = self.blocks[number], self.variances[number]
         for part in self.nesting.parts(block.counted):
             component = tuple(sorted((*part, *block.signs)))
@@ -218,7 +218,7 @@ class Components:
             elif level != axis:
                 left = 1 - self.nesting.part(level, self.shape[level])
                 inside = np.bincount(self.nesting.positions(axis, level), minlength=self.shape[level])
-                # A level on which nothing has a sibling tells nothing beyond the next coarser one.
+                # A level on which nothing has a sibling adds nothing to the next coarser one.
                 left = np.broadcast_to(left, inside.shape)
                 many *= float((inside * left).sum() / left.sum()) if left.any() else float(inside.mean())
         return many
@@ -226,17 +226,16 @@ class Components:
     def estimate(self, measured: Sequence[npt.NDArray[Any]], records: int | None) -> Estimates:
         """Return the best estimate of every component, given the noisy tables in the order of the blocks.
 
-        One that a single table told is worked out when it is asked for: these are the largest ones, and the most.
+        One that a single table contains is worked out when it is needed: these are the largest ones, and the most.
         """
         held: dict[Axes, Floats] = {
             component: np.zeros([self.shape[axis] for axis in component], dtype=np.float64)
-            for component, told in self._told.items()
-            if told.tables > 1 and told.precision < inf
+            for component, known in self._information.items()
+            if known.tables > 1 and known.precision < inf
         }
         with task("Putting tables together") as report:
             for number, block in enumerate(self.blocks):
-                told = self._tells(number, held)
-                shares = [(each, precision / self._told[each].precision) for each, precision in told]
+                shares = self._shares(number, held)
                 values = measured[number].astype(np.float64) if shares else np.zeros(0)
                 for component, share in shares:
                     held[component] += share * self._component(values, block, component)
@@ -246,7 +245,7 @@ class Components:
             held[()] = np.asarray(float(records or 0))
 
         def estimated(component: Axes) -> Floats:
-            number = self._told[component].first
+            number = self._information[component].first
             if component in held:
                 return held[component]
             if number < 0:
@@ -256,7 +255,7 @@ class Components:
         return estimated
 
     def _component(self, values: Floats, block: Block, component: Axes) -> Floats:
-        """Sum a table down to some of its attributes, and take away what coarser tables tell along each of them."""
+        """Sum a table down to some of its attributes, and take away what coarser tables contain along each of them."""
         shown = tuple([axis for axis in component if axis not in block.signs])
         part = CoarserTable(self.shape, self.nesting, block.counted, shown)
         found, order = part.contrasts(part.sums(values)), [*shown, *block.signs]
@@ -264,7 +263,7 @@ class Components:
             found = np.stack([found / 2, -found / 2], axis=-1)
         return np.asarray(found).transpose([order.index(axis) for axis in component])
 
-    def tell(self, axes: Axes) -> bool:
+    def covers(self, axes: Axes) -> bool:
         """Say whether a table is one of those that are put together, or a sum of one."""
         return tuple(sorted(axes)) in self.spread
 
@@ -287,7 +286,7 @@ class Components:
 
     def uneven(self, axes: Axes) -> bool:
         """Say whether the cells of a table have different variances."""
-        return self.nesting.nested(axes)
+        return any(axis in self.nesting.parents or axis in self.nesting.parents.values() for axis in axes)
 
     def variance(self, axes: Axes, chosen: Sequence[Sequence[int]] | None = None) -> float:
         """Return the variance of a cell of a table, the largest where they differ, or of a sum of chosen cells."""
@@ -321,91 +320,94 @@ class Components:
         return sum(many * each for many, each in zip(cells, self.table_variances, strict=True)) / sum(cells)
 
     def _numbered(self) -> list[Precisions]:
-        """Say how precisely components are told, in arrays."""
-        return [told_by_tables(self.shape, self.blocks, self.variances)]
+        """Return the precisions of components from the measured tables, in arrays."""
+        return [table_precisions(self.shape, self.blocks, self.variances)]
 
     def cell_variances(self, axes: Axes) -> Floats:
         """Return the variance of every cell of a table."""
         shape = [self.shape[axis] for axis in axes]
-        if not self.nesting.nested(axes):
+        if not self.uneven(axes):
             return np.full(shape, self.variance(axes))
-        total = np.zeros(shape)
-        for number, factor, many in self.loads(axes):
-            total += self.variances[number] * factor**2 * many
-        return total
 
-    def noise_in_worst(self, axes: Axes) -> Iterator[Noise]:
-        """Go through the noise in the cell of a table with the largest variance."""
-        cells = self.cell_variances(axes)
-        worst = np.unravel_index(int(cells.argmax()), cells.shape)
-        for number, factors, many in self.loads(axes):
-            yield Noise(number, self.variances[number], factors[worst].reshape(1), round(float(many[worst])))
+        def paired(axis: int, first: Floats, second: Floats) -> Floats:
+            return beside((first * second).sum(axis=1), axes.index(axis), len(axes))
 
-    def loads(self, axes: Axes) -> Iterator[tuple[int, Floats, Floats]]:
-        """Say how much of the noise of each measured table is in each cell: with which factor, from how many cells."""
+        return np.maximum(np.broadcast_to(self._total(axes, self._factors, paired), shape), 0.0)
+
+    def noise_in_cell(self, axes: Axes, cell: Sequence[int]) -> Iterator[Noise]:
+        """Go through the noise in one cell: that of measured numbers which agree with it on the same levels at once."""
         for number, shares in self._parts_of(axes).items():
             block = self.blocks[number]
-            levels, inside = self.nesting.levels(block.counted), self.nesting.levels(axes)
-            others = prod(self.shape[axis] for family, axis in levels.items() if family not in inside)
-            along = [self._along(block, levels.get(self.nesting.family(axis)), axis) for axis in axes]
-            for patterns in product(*along):
-                many = np.full([self.shape[axis] for axis in axes], float(others))
-                for at, pattern in enumerate(patterns):
-                    many = many * beside(pattern.many, at, len(axes))
-                factor = np.zeros(())
+            others = prod(self.shape[axis] for axis in self._outside(block, axes))
+            families = [self.nesting.family(axis) for axis in axes]
+            for patterns in product(*(self._patterns(block, axis) for axis in axes)):
+                here = [*zip(families, patterns, cell, strict=True)]
+                many = round(others * prod(float(pattern.many[place]) for _, pattern, place in here))
+                factor = 0.0
                 for component, share in shares:
                     chosen = self.nesting.levels(component)
-                    one = np.asarray(share)
-                    for at, axis in enumerate(axes):
-                        factors = patterns[at].factors[chosen.get(self.nesting.family(axis))]
-                        one = one * beside(factors, at, len(axes))
-                    factor = factor + one
-                if many.any():
-                    yield number, np.broadcast_to(factor, many.shape), many
+                    factor += share * prod(
+                        float(pattern.factors[chosen.get(family)][place]) for family, pattern, place in here
+                    )
+                if many:
+                    yield Noise(number, self.variances[number], np.array([factor]), many)
 
-    def _along(self, block: Block, measured: int | None, axis: int) -> list[LevelPattern]:
+    def _patterns(self, block: Block, axis: int) -> list[LevelPattern]:
         if axis in block.signs:
             return [LevelPattern(np.ones(2), {axis: np.full(2, 0.5)})]
-        return self.nesting.patterns(axis, measured, self.shape)
+        return self.nesting.patterns(axis, self._level(block, axis), self.shape)
+
+    def _factors(self, member: Member, axis: int, level: int | None) -> Floats:
+        """Return the factor of each noisy row in each value of an axis, for a component.
+
+        Where the order of values does not matter, rows with the same factor are one, as often as there are of them.
+        """
+        if axis in self.ranges:
+            return np.stack([self._response(member, axis, level, unit) for unit in np.eye(self.shape[axis])])
+        patterns = self._patterns(member.block, axis)
+        return np.stack([np.sqrt(each.many) * each.factors[level] for each in patterns], axis=1)
 
     def _parts_of(self, axes: Axes) -> dict[int, list[tuple[Axes, float]]]:
         """For each measured table with noise, the components of a table that it has a share in."""
-        noisy = {each for each in self.nesting.parts(axes) if self._told[each].precision < inf}
+        noisy = {each for each in self.nesting.parts(axes) if self._information[each].precision < inf}
         families = self.nesting.levels(axes).keys()
         found: dict[int, list[tuple[Axes, float]]] = {}
         for number, block in enumerate(self.blocks):
             if () in noisy or not families.isdisjoint(map(self.nesting.family, block.axes)):
-                told = [
-                    (each, precision / self._told[each].precision) for each, precision in self._tells(number, noisy)
-                ]
-                if told:
-                    found[number] = told
+                shares = self._shares(number, noisy)
+                if shares:
+                    found[number] = shares
         return found
+
+    def _shares(self, number: int, wanted: Container[Axes]) -> list[tuple[Axes, float]]:
+        """List the components of a measured table, each with the table's share in what is known of it."""
+        held = self._precisions(number, wanted)
+        return [(component, precision / self._information[component].precision) for component, precision in held]
 
     def _of_sum(self, axes: Axes, chosen: Sequence[Sequence[int]]) -> float:
         """Return the variance of a sum of chosen cells."""
         weights = {axis: np.bincount(c, minlength=self.shape[axis]) for axis, c in zip(axes, chosen, strict=True)}
 
-        def along(member: Member, axis: int, level: int | None) -> Floats:
+        def factors(member: Member, axis: int, level: int | None) -> Floats:
             return self._response(member, axis, level, weights[axis].astype(np.float64))[None]
 
-        return max(float(self._total(axes, along, lambda _, first, second: np.asarray((first * second).sum()))), 0.0)
+        return max(float(self._total(axes, factors, lambda _, first, second: np.asarray((first * second).sum()))), 0.0)
 
     def _members(self, number: int) -> Iterator[Member]:
         """List the tables that were measured for a table."""
         yield Member(self.blocks[number], number, self.variances[number], {})
 
-    def _total(self, axes: Axes, along: Along, paired: Paired) -> Floats:
+    def _total(self, axes: Axes, factors: Factors, paired: Paired) -> Floats:
         """Sum the variance over all measured tables and pairs of components that each has a share in."""
         total = np.zeros(())
-        for number, told in self._parts_of(axes).items():
-            shares = dict(told)
-            for first, second, both in self._pairs(number, list(shares), axes, along, paired):
+        for number, held in self._parts_of(axes).items():
+            shares = dict(held)
+            for first, second, both in self._pairs(number, list(shares), axes, factors, paired):
                 total = total + shares[first] * shares[second] * both
         return total
 
     def _pairs(
-        self, number: int, components: Sequence[Axes], axes: Axes, along: Along, paired: Paired
+        self, number: int, components: Sequence[Axes], axes: Axes, factors: Factors, paired: Paired
     ) -> Iterator[tuple[Axes, Axes, Floats]]:
         """Go through what the noise of a group puts into every two components together."""
         of = {each: self.nesting.levels(each) for each in components}
@@ -414,11 +416,11 @@ class Components:
                 common: list[dict[tuple[int | None, int | None], Floats]] = []
                 for axis in axes:
                     levels = {found.get(self.nesting.family(axis)) for found in of.values()}
-                    factors = {level: along(member, axis, level) for level in levels}
+                    by_level = {level: factors(member, axis, level) for level in levels}
                     both = product(levels, repeat=2)
-                    common.append({(a, b): paired(axis, factors[a], factors[b]) for a, b in both})
+                    common.append({(a, b): paired(axis, by_level[a], by_level[b]) for a, b in both})
                 # How much noise is added up over the attributes that the table does not have.
-                readers, outside = member.readers, self._outside(member, axes)
+                readers, outside = member.readers, self._outside(member.block, axes)
                 noise = member.variance * prod(
                     spread_of(readers[axis], inside=False) if axis in readers else self.shape[axis] for axis in outside
                 )
@@ -429,21 +431,21 @@ class Components:
                         value = value * found[of[first].get(family), of[second].get(family)]
                     yield first, second, value
 
-    def _outside(self, member: Member, axes: Axes) -> list[int]:
+    def _outside(self, block: Block, axes: Axes) -> list[int]:
         """List the axes along which a table that was measured is summed up for another."""
         inside = self.nesting.levels(axes)
-        return [axis for family, axis in self.nesting.levels(member.block.counted).items() if family not in inside]
+        return [axis for family, axis in self.nesting.levels(block.counted).items() if family not in inside]
 
     def _response(self, member: Member, axis: int, level: int | None, weights: Floats) -> Floats:
         """Return the factor of each noisy row in a weighted sum over the values of an axis, for a component."""
         if axis in member.block.signs:
             return np.array([(weights[0] - weights[1]) / 2])
-        plain = self.nesting.response(weights, axis, level, self._level(member, axis), self.shape)
+        plain = self.nesting.response(weights, axis, level, self._level(member.block, axis), self.shape)
         return plain @ member.readers[axis] if axis in member.readers else plain
 
-    def _level(self, member: Member, axis: int) -> int | None:
+    def _level(self, block: Block, axis: int) -> int | None:
         """Return the level of an axis's attribute that a table counts."""
-        return self.nesting.levels(member.block.counted).get(self.nesting.family(axis))
+        return self.nesting.levels(block.counted).get(self.nesting.family(axis))
 
 
 def spread_of(reader: Floats, *, inside: bool) -> float:

@@ -35,11 +35,11 @@ _ROUNDING = {Norm.L1: (20, 7, round), Norm.L2: (39, 26, floor)}
 """The largest weight has so many bits; of each weight so many are kept, for few different scales."""
 
 
-def _wanted(asked: TablesForm, policy: Policy, objective: Objective) -> WantedTables:
-    edges, _ = asked.broadest(policy.graph.project(asked.domain.names))
-    tables = tuple(tuple(sorted(block.axes)) for block in asked.blocks)
-    changed = tuple(frozenset(differing(asked.seen(x), asked.seen(y))) for x, y in edges)
-    return WantedTables(asked.shape, tables, objective, changed, policy.size == "unknown")
+def _wanted(workload: TablesForm, policy: Policy, objective: Objective) -> WantedTables:
+    edges, _ = workload.broadest(policy.graph.project(workload.domain.names))
+    tables = tuple(tuple(sorted(block.axes)) for block in workload.blocks)
+    changed = tuple(frozenset(differing(workload.seen(x), workload.seen(y))) for x, y in edges)
+    return WantedTables(workload.shape, tables, objective, changed, policy.size == "unknown")
 
 
 @lru_cache(maxsize=16)
@@ -49,7 +49,7 @@ def _design(wanted: WantedTables, norm: Norm) -> tuple[tuple[Block, ...], Design
         design = best_design(wanted, norm)
     weights: list[float] = design.weights.tolist()
     largest = max((weight for weight in weights if weight < inf), default=1.0)
-    # However little a table or component is worth, others may not tell what it does.
+    # However little a table or component is worth, no other may determine the same.
     whole = {weight: max(_whole(weight / largest, norm), 1) if weight < inf else 0 for weight in {*weights}}
     blocks: list[Block] = []
     for (axes, signs), weight in zip(design.measured, weights, strict=True):
@@ -59,7 +59,7 @@ def _design(wanted: WantedTables, norm: Norm) -> tuple[tuple[Block, ...], Design
     if norm is Norm.L2:
         blocks.sort(key=lambda block: prod([wanted.sizes[axis] for axis in block.axes]))
     blocks.sort(key=lambda block: -block.weight)
-    # Attributes of one value tell nothing; of nothing else, only how many records there are.
+    # Attributes of one value have no information; of nothing else, only how many records there are.
     return tuple(blocks) or (Block((), (), 0),), design
 
 
@@ -84,33 +84,33 @@ _MOST_VALUES = 100_000
 _MANY = 1_000
 
 
-def chosen_blocks(asked: TablesForm, policy: Policy, objective: Objective) -> tuple[tuple[Block, ...], float | None]:
+def chosen_blocks(workload: TablesForm, policy: Policy, objective: Objective) -> tuple[tuple[Block, ...], float | None]:
     """Choose the tables to measure for a set of tables, and their weights: 0 for those that are exact.
 
     Beside them, the ratio of their typical error to one that no unbiased plan with Laplace noise is below, if known.
     """
-    graph, wanted = policy.graph.project(asked.domain.names), _wanted(asked, policy, objective)
+    graph, wanted = policy.graph.project(workload.domain.names), _wanted(workload, policy, objective)
     counted = policy.size == "known"
-    everything = frozenset(range(len(asked.shape)))
+    everything = frozenset(range(len(workload.shape)))
     if crosses(policy):
         # Records that must move along may change anything.
         wanted = replace(wanted, changed=(everything,))
     blocks, design = _design(wanted, Norm.L1)
     secret = frozenset[int]().union(*wanted.changed)
-    if asked.views:
-        measured = _on_one_level(asked, blocks)
-        free = _public(asked, secret) if counted else []
+    if workload.views:
+        measured = _on_one_level(workload, blocks)
+        free = _public(workload, secret) if counted else []
         blocks = (*measured, *(block for block in free if block not in measured))
-    if asked.ranges:
+    if workload.ranges:
         # Known facts make several records move together, others of theirs too.
-        found = list(with_rows(asked, graph, blocks, everything if policy.known else secret, counted=counted))
-        form = asked.of(_whole_weights(found))
-        tables = [block.axes for block in asked.blocks]
+        found = list(with_rows(workload, graph, blocks, everything if policy.known else secret, counted=counted))
+        form = workload.of(_whole_weights(found))
+        tables = [block.axes for block in workload.blocks]
         times = rebalanced(form, tables, graph, objective, counted=counted)
         return _whole_weights([(block, block.weight * times.get(n, 1.0)) for n, block in enumerate(form.blocks)]), None
     if counted and not policy.known:
         blocks = _decimal(blocks, wanted.changed)
-    if asked.views or not _bounded(graph, policy):
+    if workload.views or not _bounded(graph, policy):
         return blocks, None
     return blocks, sqrt(design.objective / design.bound) if design.bound else 1.0
 
@@ -123,11 +123,11 @@ def _decimal(blocks: tuple[Block, ...], changed: Sequence[frozenset[int]]) -> tu
     if not total or any(0 < block.weight * whole < total for block in blocks):
         return blocks
     worst = changed[before.index(total)]
-    made = [replace(block, weight=block.weight * whole // total) for block in blocks]
-    first = next(number for number, block in enumerate(made) if block.weight and not worst.isdisjoint(block.axes))
+    scaled = [replace(block, weight=block.weight * whole // total) for block in blocks]
+    first = next(number for number, block in enumerate(scaled) if block.weight and not worst.isdisjoint(block.axes))
     # No pair loses more than the worst now, so none comes to lose more than the whole.
-    made[first] = replace(made[first], weight=made[first].weight + whole - max(_met(made, changed)))
-    return tuple(sorted(made, key=lambda block: -block.weight))
+    scaled[first] = replace(scaled[first], weight=scaled[first].weight + whole - max(_met(scaled, changed)))
+    return tuple(sorted(scaled, key=lambda block: -block.weight))
 
 
 def _met(blocks: Sequence[Block], changed: Sequence[frozenset[int]]) -> list[int]:
@@ -151,20 +151,20 @@ def _whole_weights(found: Sequence[tuple[Block, float]]) -> tuple[Block, ...]:
     return tuple(replace(b, weight=max(_whole(weight / largest, Norm.L1), 1) if weight else 0) for b, weight in found)
 
 
-def with_blocks(asked: TablesForm, policy: Policy) -> TablesForm:
+def with_blocks(workload: TablesForm, policy: Policy) -> TablesForm:
     """Look also at which block of an attribute a value is in, where no secret pair leaves its block."""
-    views = list(asked.views)
-    for axis, name in enumerate(asked.domain.names):
-        graph, size = policy.graph.project([name]), asked.domain.shape[axis]
+    views = list(workload.views)
+    for axis, name in enumerate(workload.domain.names):
+        graph, size = policy.graph.project([name]), workload.domain.shape[axis]
         # Under known facts records may leave a block together, though no secret pair does.
-        if policy.known or graph.connected or not graph.has_edges or size > _MOST_VALUES or axis in asked.ranges:
+        if policy.known or graph.connected or not graph.has_edges or size > _MOST_VALUES or axis in workload.ranges:
             continue
         labels = [graph.component((value,)) for value in range(size)]
         numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
         view = View(f"{name}{AT}", axis, np.array([numbers[label] for label in labels]), named=False)
         if _nested(view, [other for other in views if other.axis == axis]):
             views.append(view)
-    return TablesForm(asked.domain, asked.blocks, tuple(views), asked.ranges)
+    return TablesForm(workload.domain, workload.blocks, tuple(views), workload.ranges)
 
 
 def _nested(view: View, others: Sequence[View]) -> bool:
@@ -176,29 +176,29 @@ def _nested(view: View, others: Sequence[View]) -> bool:
     return True
 
 
-def _on_one_level(asked: TablesForm, blocks: Sequence[Block]) -> list[Block]:
+def _on_one_level(workload: TablesForm, blocks: Sequence[Block]) -> list[Block]:
     """Let every table look at an attribute on its finest level there: they were planned as if levels were attributes.
 
-    Tables that are the same then are measured once, with the weight of both; signs, which tell of one level only, go.
+    Tables that are the same then are measured once, with the weight of both; signs, which are of one level only, go.
     """
-    levels = nesting(asked)
+    levels = nesting(workload)
     weights: dict[tuple[Axes, Axes], int] = {}
     for block in blocks:
         coarser = {level for axis in block.axes for level in levels.chain(axis)[:-1]}
         kept = Block(tuple(axis for axis in block.axes if axis not in coarser), block.signs)
-        kept = kept if asked.fits(kept) else Block(kept.axes)
+        kept = kept if workload.fits(kept) else Block(kept.axes)
         place = (kept.axes, kept.signs)
         # What is exact is so for every table that looks at no more.
         weights[place] = weights.get(place, 0) + block.weight
-    made = [Block(axes, signs, weight) for (axes, signs), weight in weights.items()]
-    return sorted(made, key=lambda block: -block.weight)
+    joined = [Block(axes, signs, weight) for (axes, signs), weight in weights.items()]
+    return sorted(joined, key=lambda block: -block.weight)
 
 
-def _public(asked: TablesForm, changed: frozenset[int]) -> list[Block]:
+def _public(workload: TablesForm, changed: frozenset[int]) -> list[Block]:
     """List what the tables asked for have that no secret pair changes: each attribute on the finest level possible."""
-    levels = nesting(asked)
+    levels = nesting(workload)
     found: dict[frozenset[int], Block] = {}
-    for table in asked.blocks:
+    for table in workload.blocks:
         chains = ([level for level in levels.chain(axis) if level not in changed] for axis in table.axes)
         axes = tuple(chain[-1] for chain in chains if chain)
         if axes:
@@ -292,7 +292,7 @@ def _strategy(
     return tuple((type(level)(level.spacing, Fraction(0)), float(2 * level.spacing / level.scale)) for level in levels)
 
 
-# Weights for tables that read rows: planned as if all attributes were counted, then balanced for what is asked.
+# Weights for tables that read rows: planned as if all attributes were counted, then balanced for the workload.
 #
 # The planner knows neither what a random range is worth nor that a threshold makes rows cheaper. So the weights of its
 # tables are alternated once more as they were planned, each table with all its rows together, on the exact error of
@@ -340,14 +340,14 @@ def _best(case: _Case) -> Mapping[int, float]:
         *(case.shape, case.blocks, variances, case.tables, form.ranges), counted=case.counted, nesting=nesting(form)
     )
     shares: dict[tuple[int, Axes], int] = {}
-    told: list[float] = []
+    listed: list[float] = []
     entries: list[tuple[int, int, int, float]] = []
     for table, axes in enumerate(case.tables):
-        for number, precise, pairs in components.told(axes):
+        for number, precise, pairs in components.contributions(axes):
             for component, precision in precise.items():
                 if (number, component) not in shares:
                     shares[number, component] = len(shares)
-                    told.append(precision)
+                    listed.append(precision)
             entries += [(table, shares[number, a], shares[number, b], value) for a, b, value in pairs]
     noisy = sorted({number for number, _ in shares})
     costs = np.array(
@@ -355,13 +355,13 @@ def _best(case: _Case) -> Mapping[int, float]:
     )
     if not costs.size or not costs.any(axis=0).all():
         return {}
-    # The group and the component of each share and how precisely it tells that, if all weights are 1; for each two
+    # The group and the component of each share and its precision there, if all weights are 1; for each two
     # shares that are in one table, that table, the two, and the variance that they have in common.
     group = np.array([noisy.index(number) for number, _ in shares])
     known = {component: at for at, component in enumerate(dict.fromkeys(component for _, component in shares))}
     of = np.array([known[component] for _, component in shares])
     tables, first, second = (np.array([entry[at] for entry in entries], dtype=np.int64) for at in range(3))
-    precisions, spreads = np.array(told), np.array([value for *_, value in entries])
+    precisions, spreads = np.array(listed), np.array([value for *_, value in entries])
 
     def errors(weights: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
         precise = precisions * weights[group] ** 2
@@ -404,22 +404,22 @@ _FEW = 2**32
 
 
 def chosen_components(
-    asked: TablesForm, policy: Policy, objective: Objective, records: int | None
+    workload: TablesForm, policy: Policy, objective: Objective, records: int | None
 ) -> tuple[ComponentForm, float | None]:
     """Choose the components to measure for a set of tables, and their weights: 0 for tables that are exact.
 
     Beside them the squared error that no linear strategy with Gaussian noise is below, at squares of 1, if known.
     """
-    graph, wanted = policy.graph.project(asked.domain.names), _wanted(asked, policy, objective)
-    several = sorted(axis for axis in asked.ranges if asked.shape[axis] > 1)
+    graph, wanted = policy.graph.project(workload.domain.names), _wanted(workload, policy, objective)
+    several = sorted(axis for axis in workload.ranges if workload.shape[axis] > 1)
     if several:
-        moves = {axis: graph.largest_move(asked.domain.names[axis]) for axis in several}
+        moves = {axis: graph.largest_move(workload.domain.names[axis]) for axis in several}
         most = MOST_SECRET_RECORDS if wanted.presence else max(records or 0, _FEW)
         rows = best_reading(wanted, moves, (LARGEST_ANSWER // most).bit_length() - 1)
         blocks, _ = _design(replace(wanted, read=_read_along(rows, moves)), Norm.L2)
-        return ComponentForm(asked.domain, blocks, rows=rows), None
+        return ComponentForm(workload.domain, blocks, rows=rows), None
     blocks, design = _design(wanted, Norm.L2)
-    return ComponentForm(asked.domain, blocks), design.bound if _bounded(graph, policy) else None
+    return ComponentForm(workload.domain, blocks), design.bound if _bounded(graph, policy) else None
 
 
 def best_reading(wanted: WantedTables, moves: Mapping[int, int], room: int) -> dict[int, AxisRows]:

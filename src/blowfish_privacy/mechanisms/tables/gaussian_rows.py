@@ -1,4 +1,4 @@
-"""Rows along an ordered attribute that tell its ranges well: whole numbers, chosen for the moves they have to hide.
+"""Rows along an ordered attribute for accurate ranges: whole numbers, chosen for the moves that they have to hide.
 
 Of all matrices B with B 1 = 0 that change by at most 1 along every own move, and whose columns have a squared norm
 of at most r, the best for random ranges is found by its Gram matrix G = B'B: it minimises tr(V G^+), a convex problem,
@@ -23,10 +23,10 @@ from blowfish_privacy.domain import Cell
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.graphs.graph import Edge, SecretGraph, differing
 from blowfish_privacy.known_facts.facts import crosses
-from blowfish_privacy.mechanisms.tables.components import Components, Precisions, told_by_tables
+from blowfish_privacy.mechanisms.tables.components import Components, Precisions, table_precisions
 from blowfish_privacy.mechanisms.tables.nesting import beside
 from blowfish_privacy.mechanisms.tables.ranges import in_both
-from blowfish_privacy.mechanisms.tables.shapes import Axes, Kinds, alike, parts
+from blowfish_privacy.mechanisms.tables.shapes import Axes, Kinds, interchangeable, parts
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.privacy.sensitivity import Norm, Sensitivity, sensitivity_of
 from blowfish_privacy.queries.tables import Block, TablesForm
@@ -114,8 +114,8 @@ class AxisRows:
         return np.moveaxis(np.tensordot(self.matrix, counts, axes=(1, at)), 0, at)
 
     @property
-    def tells(self) -> bool:
-        """Whether the rows tell all counts but for their sum, and nothing of the sum."""
+    def sufficient(self) -> bool:
+        """Whether the rows determine all counts but for their sum, and contain nothing of the sum."""
         return not self.matrix.sum(axis=1).any() and int(np.linalg.matrix_rank(self.matrix)) == self.size - 1
 
 
@@ -137,17 +137,17 @@ def best_rows(size: int, move: int, norm: float | None, bits: int) -> AxisRows:
 
 
 def _best_gram(size: int, move: int, norm: float | None) -> Floats:
-    """Raise the price of what changes most, until all that has a price changes alike; the last is scaled to 1."""
+    """Raise the multiplier of what changes most, until all that has one changes equally; the last is scaled to 1."""
     centred = np.eye(size) - 1 / size
     _, basis = np.linalg.eigh(centred)
     basis = basis[:, 1:]
     wanted = basis.T @ in_both(size) @ basis
     apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
     moves = (apart >= 1) & (apart <= move)
-    prices, weights = moves / max(moves.sum(), 1), np.full(size, 1 / size if norm else 0.0)
+    multipliers, weights = moves / max(moves.sum(), 1), np.full(size, 1 / size if norm else 0.0)
     gram = centred
     for _ in range(_ROUNDS):
-        total = np.diag(prices.sum(axis=1)) - prices + np.diag(weights / (norm or 1.0))
+        total = np.diag(multipliers.sum(axis=1)) - multipliers + np.diag(weights / (norm or 1.0))
         half, inverse = _roots(basis.T @ total @ basis)
         root, _ = _roots(half @ wanted @ half)
         gram = basis @ (inverse @ root @ inverse) @ basis.T
@@ -155,9 +155,9 @@ def _best_gram(size: int, move: int, norm: float | None) -> Floats:
         own = np.where(moves, norms[:, None] + norms[None, :] - 2 * gram, 0.0)
         heavy = norms / norm if norm else np.zeros(size)
         gram = gram / max(own.max(), heavy.max())
-        prices, weights = prices * own**_POWER, weights * heavy**_POWER
-        both = prices.sum() + weights.sum()
-        prices, weights = prices / both, weights / both
+        multipliers, weights = multipliers * own**_POWER, weights * heavy**_POWER
+        both = multipliers.sum() + weights.sum()
+        multipliers, weights = multipliers / both, weights / both
     return gram
 
 
@@ -192,7 +192,7 @@ class ComponentForm(TablesForm):
     rows: Mapping[int, AxisRows] = field(default_factory=dict[int, AxisRows])
     """What every component with one of these axes reads along it in place of its values."""
     moves: Mapping[int, int] = field(default_factory=dict[int, int])
-    """How far records move at most along each of these axes; over all values, where that is not said."""
+    """How far records move at most along each of these axes; over all values, where that is not stated."""
 
     def __post_init__(self) -> None:
         """Count changes as they are: squares have weights of their own."""
@@ -290,20 +290,6 @@ class ComponentForm(TablesForm):
         if self.rows.keys().isdisjoint(axes):
             same = self._contrasts[number]
             return 2 * (same - same // prod([1 - self.shape[axis] for axis in met])), self.sizes[number]
-        if (axes, met) not in self._terms:
-            self._terms[axes, met] = self._term(axes, met).as_integer_ratio()
-        return self._terms[axes, met]
-
-    @cached_property
-    def _contrasts(self) -> list[int]:
-        """The product of k - 1 over the axes of each block."""
-        return [prod([self.shape[axis] - 1 for axis in block.axes]) for block in self.blocks]
-
-    @cached_property
-    def _terms(self) -> dict[tuple[Axes, Axes], tuple[int, int]]:
-        return {}
-
-    def _term(self, axes: Axes, met: Axes) -> Fraction:
         norms = {axis: self.rows[axis].norm if axis in self.rows else self._product(axis, 0, 0) for axis in axes}
         around = prod([norms[axis] for axis in axes if axis not in met], start=Fraction(1))
         plain = [axis for axis in met if axis not in self.rows]
@@ -311,11 +297,18 @@ class ComponentForm(TablesForm):
         crossed = prod([self._product(axis, 0, 1) for axis in plain], start=Fraction(1))
         read = [axis for axis in met if axis in self.rows]
         if not read:
-            return around * 2 * (kept - crossed)
-        if len(read) == 1:
-            return around * self.rows[read[0]].changed(self._move(read[0]), kept, crossed)[0]
-        corners = (crossed * prod(each) for each in product(*(self.rows[axis].products for axis in read)))
-        return around * 2 * (kept * prod(norms[axis] for axis in read) - min(corners))
+            change = 2 * (kept - crossed)
+        elif len(read) == 1:
+            change, _ = self.rows[read[0]].changed(self._move(read[0]), kept, crossed)
+        else:
+            corners = (crossed * prod(each) for each in product(*(self.rows[axis].products for axis in read)))
+            change = 2 * (kept * prod(norms[axis] for axis in read) - min(corners))
+        return (around * change).as_integer_ratio()
+
+    @cached_property
+    def _contrasts(self) -> list[int]:
+        """The product of k - 1 over the axes of each block."""
+        return [prod([self.shape[axis] - 1 for axis in block.axes]) for block in self.blocks]
 
     def _move(self, axis: int) -> int:
         return max(self.moves.get(axis, self.shape[axis] - 1), 1)
@@ -391,7 +384,7 @@ class ComponentForm(TablesForm):
             if block.weight:
                 weights[block.axes] = weights.get(block.axes, 0.0) + block.weight
         labels = tuple((axis, "rows") if axis in self.rows else size for axis, size in enumerate(self.shape))
-        shapes = list(_parts(alike(labels, weights, [together]), together))
+        shapes = list(_parts(interchangeable(labels, weights, [together]), together))
         if shapes and len(shapes) * sum(len(block.axes) for block in self.blocks) <= MOST_WORK:
             near = self._nearest(shapes)
             return max(((self.squares(changed), changed) for changed in near), key=lambda each: each[0])
@@ -459,23 +452,23 @@ def component_squares(form: ComponentForm, policy: Policy) -> Sensitivity:
     return Sensitivity(moves**2 * value, not value, theorem, None, Norm.L2)
 
 
-# Estimates from components that were measured one by one: each is told once, by its own rows.
+# Estimates from components that were measured one by one, each by its own rows.
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredComponents(Components):
-    """Blocks of weight 0 are tables of exact counts, all others rows of one component, prod(k) times what they tell.
+    """Blocks of weight 0 are tables of exact counts, all others prod(k) times the rows of one component.
 
-    Variances are those of a row, divided by prod(k)^2. Where other rows are read along an axis than its values, what is
-    told of these is correlated.
+    Variances are those of a row, divided by prod(k)^2. Where other rows are read along an axis than its values, the
+    estimates of these are correlated.
     """
 
     rows: Mapping[int, AxisRows] = field(default_factory=dict[int, AxisRows])
 
-    def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
+    def _precisions(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
         block, variance = self.blocks[number], self.variances[number]
         if not block.weight:
-            yield from super()._tells(number, wanted)
+            yield from super()._precisions(number, wanted)
         elif block.axes in wanted:
             yield block.axes, 1 / variance if variance else inf
 
@@ -491,12 +484,11 @@ class MeasuredComponents(Components):
         return values
 
     def _numbered(self) -> list[Precisions]:
-        held = list(zip(self.blocks, self.variances, strict=True))
-        rows, noise = [block for block, _ in held if block.weight], [noise for block, noise in held if block.weight]
-        exact = [block for block, _ in held if not block.weight]
+        noise = [variance for block, variance in zip(self.blocks, self.variances, strict=True) if block.weight]
+        rows, exact = ([block for block in self.blocks if bool(block.weight) is noisy] for noisy in (True, False))
         return [
-            told_by_tables(self.shape, rows, noise, alone=True),
-            told_by_tables(self.shape, exact, [0.0] * len(exact)),
+            table_precisions(self.shape, rows, noise, alone=True),
+            table_precisions(self.shape, exact, [0.0] * len(exact)),
         ]
 
     def _covariance(self, axis: int) -> Floats:

@@ -65,9 +65,9 @@ def _written_blocks(form: TablesForm) -> list[Any]:
     return written
 
 
-def _read_blocks(asked: TablesForm, written: Any) -> tuple[Block, ...]:
+def _read_blocks(workload: TablesForm, written: Any) -> tuple[Block, ...]:
     """Read what :func:`_written_blocks` writes."""
-    axes = {name: axis for axis, name in enumerate(asked.names)}
+    axes = {name: axis for axis, name in enumerate(workload.names)}
     blocks: list[Block] = []
     for counted, signs, weight, *rows in written:
         if type(weight) is not int or not 0 <= weight < _LARGEST_WEIGHT:
@@ -75,14 +75,14 @@ def _read_blocks(asked: TablesForm, written: Any) -> tuple[Block, ...]:
         all_axes, sign_axes = tuple(axes[name] for name in (*counted, *signs)), tuple(axes[name] for name in signs)
         readings: list[tuple[int, Reading]] = []
         for name, (kind, spacing) in chain.from_iterable(each.items() for each in rows):
-            if kind not in KINDS or type(spacing) is not int or not 1 <= spacing < asked.shape[axes[name]]:
+            if kind not in KINDS or type(spacing) is not int or not 1 <= spacing < workload.shape[axes[name]]:
                 raise SpecError(_WRONG_FORM)
             readings.append((axes[name], KINDS[kind](spacing, Fraction(0))))
         block = Block(all_axes, sign_axes, weight, tuple(readings))
-        if not asked.fits(block) or len(rows) > 1 or (readings and not weight):
+        if not workload.fits(block) or len(rows) > 1 or (readings and not weight):
             raise SpecError(_WRONG_FORM)
         blocks.append(block)
-    form = asked.of(tuple(blocks))
+    form = workload.of(tuple(blocks))
     if sum(form.factor(block) * block.heaviest(form.shape) for block in blocks) >= _LARGEST_CHANGE:
         raise SpecError(_WRONG_FORM)
     return tuple(blocks)
@@ -121,7 +121,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
     """What gets noise, each block with its weight; blocks of weight 0 are tables of exact counts."""
     scale: Fraction
     """What the law calls the scale of the noise, from which those of all blocks follow by their weights."""
-    asked: TablesForm
+    workload: TablesForm
     worst: bool
     """Whether the error of the worst table is to be small, and not the mean."""
     secret_size: bool = False
@@ -137,7 +137,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
 
     @cached_property
     def _kinds(self) -> list[tuple[int, int]]:
-        """The factor of each block, and how many times what is told it is: those of the same have the same noise."""
+        """The factor of each block, and the multiple of counts that it is: those of the same have the same noise."""
         return [(self.form.factor(block), self.form.times(block)) for block in self.form.blocks]
 
     @cached_property
@@ -150,7 +150,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
         return tuple([self._by_kind[kind] for kind in self._kinds])
 
     @classmethod
-    def asked_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
+    def workload_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
         """Bind a query of tables, or refuse it; beside it, what is to be small."""
         if not isinstance(query, Tables):
             raise QueryError(
@@ -172,7 +172,7 @@ class TablesMechanism(Mechanism, Generic[Measured]):
     def certify(self, policy: Policy) -> Certificate:
         sensitivity = self._sensitivity(policy)
         exact = tuple(Block(block.axes, block.signs) for block in self.exact_blocks)
-        if (exact and sensitivity_of(self.asked.of(exact), policy).value) or (sensitivity.value and not self.scale):
+        if (exact and sensitivity_of(self.workload.of(exact), policy).value) or (sensitivity.value and not self.scale):
             raise PolicyError(NO_NOISE)
         changes = self.noise.by_class(self.form, policy, sensitivity.value) if sensitivity.value else {}
         loss = Loss.of({pairs: self._lost(change) for pairs, change in changes.items()}, self.counted_in)
@@ -199,11 +199,13 @@ class TablesMechanism(Mechanism, Generic[Measured]):
             kind: max(self.noise.law.variance(scale), _SMALLEST) / kind[1] ** 2 if scale else 0.0
             for kind, scale in self._by_kind.items()
         }
-        return self._told(tuple([spread[kind] for kind in self._kinds]), tuple(b.axes for b in self.asked.blocks))
+        return self._components_of(
+            tuple([spread[kind] for kind in self._kinds]), tuple(b.axes for b in self.workload.blocks)
+        )
 
     @abstractmethod
-    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
-        """Work that out, given the variance of the noise in what each block tells."""
+    def _components_of(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
+        """Work that out, given the variance of the noise in each block, counted in records."""
 
     def expected_error(self) -> TablesError:
         return TablesError(self.components, self.scales, self.worst, self.noise.law)
@@ -213,14 +215,14 @@ class TablesMechanism(Mechanism, Generic[Measured]):
         return self.form.outputs
 
     def tables(self, query: Query) -> AttributeSets:
-        return [self.form.asked_of_data(blocks[0]) for blocks in _counted_once(self.form.blocks)]
+        return [self.form.attributes_of(blocks[0]) for blocks in _counted_once(self.form.blocks)]
 
     def draw(self, aggregates: Aggregates, source: BitSource) -> npt.NDArray[Any]:
         return np.concatenate([_NOTHING, *self.pieces(aggregates, source)])
 
     def pieces(self, aggregates: Aggregates, source: BitSource) -> Iterator[npt.NDArray[Any]]:
         several = _counted_once(self.form.blocks)
-        tables = aggregates.tables([self.form.asked_of_data(blocks[0]) for blocks in several])
+        tables = aggregates.tables([self.form.attributes_of(blocks[0]) for blocks in several])
 
         def answers() -> Iterator[Integers]:
             for blocks, counts in zip(several, tables, strict=True):
@@ -276,16 +278,16 @@ class TablesMechanism(Mechanism, Generic[Measured]):
 
     def parts(self) -> list[tuple[str, int, float]]:
         names = self.form.names
-        titles = (" x ".join(names[axis] for axis in block.axes) for block in self.asked.blocks)
+        titles = (" x ".join(names[axis] for axis in block.axes) for block in self.workload.blocks)
         errors = map(sqrt, self.expected_error().by_table)
-        return list(zip(titles, self.asked.sizes, errors, strict=True))
+        return list(zip(titles, self.workload.sizes, errors, strict=True))
 
     @property
     def notices(self) -> list[str]:
         return self.notices_for("The number of records")
 
     def notices_for(self, records: str, be: str = "will be") -> list[str]:
-        large = max(self.asked.sizes)
+        large = max(self.workload.sizes)
         if large <= _MANY_CELLS:
             return []
         return [f"A table of {large:,} cells is large: in most cells there {be} nothing but noise."]
@@ -306,24 +308,24 @@ class TablesMechanism(Mechanism, Generic[Measured]):
 
     @classmethod
     def from_document(cls, query: Query, policy: Policy, written: dict[str, Any], records: int | None) -> Self:
-        asked, objective = cls.asked_of(query, policy)
+        workload, objective = cls.workload_of(query, policy)
         scale = exact(written.get(cls.noise.key), f"the noise {cls.noise.key}", error=SpecError)
         if scale < 0:
             raise SpecError(f"the document is damaged: the noise {cls.noise.key} is below 0.")
-        form = cls._form_of(asked, written)
+        form = cls._form_of(workload, written)
         if max(form.sizes, default=0) > MOST_CELLS:
             raise SpecError("the document is damaged: a table that was measured is too large.")
-        made = cls(form, scale, asked, objective == "worst", policy.size == "unknown")
-        if asked.ranges or cls.counted_in is RHO:
+        mechanism = cls(form, scale, workload, objective == "worst", policy.size == "unknown")
+        if workload.ranges or cls.counted_in is RHO:
             try:
-                made.components.check()
+                mechanism.components.check()
             except QueryError as error:
                 raise SpecError(f"the document is damaged: {error.message}") from None
-        return made
+        return mechanism
 
     @classmethod
     @abstractmethod
-    def _form_of(cls, asked: TablesForm, written: dict[str, Any]) -> Measured:
+    def _form_of(cls, workload: TablesForm, written: dict[str, Any]) -> Measured:
         """Read what was measured."""
 
 
@@ -346,49 +348,49 @@ class Marginals(TablesMechanism[TablesForm]):
     noise = LAPLACE_ROWS
 
     @classmethod
-    def asked_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
-        form, objective = super().asked_of(query, policy)
+    def workload_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
+        form, objective = super().workload_of(query, policy)
         return with_blocks(form, policy), objective
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, epsilon: Fraction, records: int | None) -> Self:
-        asked, objective = cls.asked_of(query, policy)
-        blocks, ratio = chosen_blocks(asked, policy, objective)
-        form = asked.of(blocks)
+        workload, objective = cls.workload_of(query, policy)
+        blocks, ratio = chosen_blocks(workload, policy, objective)
+        form = workload.of(blocks)
         sensitivity = sensitivity_of(form, policy)
         check_secret_size(policy, max((block.heaviest(form.shape) for block in blocks), default=1))
         scale = sensitivity.value / form.unit / epsilon
-        made = cls(form, scale, asked, objective == "worst", policy.size == "unknown", ratio)
+        mechanism = cls(form, scale, workload, objective == "worst", policy.size == "unknown", ratio)
         if form.views:
-            made.components.check()
-        return made
+            mechanism.components.check()
+        return mechanism
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         # What a form says of a move is a bound where signs or rows may cancel.
         return self.form.net_change({x: 1, y: -1}) / self.scale if self.scale and x != y else Fraction(0)
 
-    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
+    def _components_of(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> Components:
         form, counted = self.form, not self.secret_size
         levels = weighed(nesting(form), form.shape, form.blocks, variances)
         given = (form.shape, form.blocks, variances, tables)
-        if self.asked.ranges:
-            return RangeComponents.of(*given, self.asked.ranges, counted=counted, nesting=levels)
+        if self.workload.ranges:
+            return RangeComponents.of(*given, self.workload.ranges, counted=counted, nesting=levels)
         return Components(*given, counted, levels)
 
     def promises(self, policy: Policy, full_domain: Fraction | None = None) -> list[str]:
-        said: list[str] = []
+        lines: list[str] = []
         if full_domain is not None and not is_differential_privacy(policy):
-            said.append(
+            lines.append(
                 "The accuracy is that of a promise about secret pairs. Against somebody who doubts a person's whole "
                 f"record, the same noise keeps epsilon {rounded_up(full_domain)} (full domain)."
             )
         if self.scale and self.ratio is not None:
             best = self.expected_error().rmse / self.ratio
-            said.append(
+            lines.append(
                 f"No unbiased estimate from Laplace noise at this epsilon has an error below {about(best)} (proved); "
                 f"this plan has {about(self.ratio)} times that."
             )
-        return said
+        return lines
 
     def words(self) -> str:
         held = zip(self.scales, self.form.blocks, strict=True)
@@ -398,13 +400,13 @@ class Marginals(TablesMechanism[TablesForm]):
         many = len(self.form.blocks) - exact
         read = sorted({self.form.title(axis) for block in self.form.blocks for axis in block.reading})
         rows = f", some of them sums over neighbouring values of {' and '.join(read)}," if read else ""
-        said = f"The cells of {many:,} table{'s' if many > 1 else ''}{rows} get Laplace noise of scale {scales}"
+        noise = f"The cells of {many:,} table{'s' if many > 1 else ''}{rows} get Laplace noise of scale {scales}"
         free = f", and {exact:,} without secrets get{'s' * (exact == 1)} none" if exact else ""
-        return f"{said}{free}; all tables asked for are estimated from these together, and agree."
+        return f"{noise}{free}; all tables asked for are estimated from these together, and agree."
 
     @classmethod
-    def _form_of(cls, asked: TablesForm, written: dict[str, Any]) -> TablesForm:
-        return asked.of(_read_blocks(asked, written["measured"]))
+    def _form_of(cls, workload: TablesForm, written: dict[str, Any]) -> TablesForm:
+        return workload.of(_read_blocks(workload, written["measured"]))
 
 
 _MOST_GAUSSIAN_VALUES = 256
@@ -420,7 +422,7 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
 
     Privacy: (rho, P)-zero-concentrated Blowfish, rho the largest sum of change^2 / (2 variance) of a secret pair.
     Sensitivity: of all components together, squared, each weighted by its precision, by the worst secret pair.
-    Error: in closed form for every cell and every sum of cells; where values are alike no Gaussian strategy has less.
+    Error: in closed form for every cell and sum of cells; the least there is if values are interchangeable.
     Cost: time and memory linear in the cells of the components; the product of all attributes is never built.
     Numerics: rows are whole numbers, noise is an exact integer; precisions are whole numbers of one scale.
     Proof: docs/proofs/tables.md
@@ -434,8 +436,8 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
     noise = GAUSSIAN_ROWS
 
     @classmethod
-    def asked_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
-        form, objective = super().asked_of(query, policy)
+    def workload_of(cls, query: Query, policy: Policy) -> tuple[TablesForm, Objective]:
+        form, objective = super().workload_of(query, policy)
         if any(axis >= len(form.domain.shape) for block in form.blocks for axis in block.axes):
             raise RefusalError(
                 "tables on coarser levels of an attribute get Laplace noise only.",
@@ -451,25 +453,25 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
 
     @classmethod
     def calibrated(cls, query: Query, policy: Policy, *, rho: Fraction, records: int | None) -> Self:
-        asked, objective = cls.asked_of(query, policy)
-        form, bound = chosen_components(asked, policy, objective, records)
+        workload, objective = cls.workload_of(query, policy)
+        form, bound = chosen_components(workload, policy, objective, records)
         squares = component_squares(form, policy).value
         best = (objective, bound * policy.rows_per_person**2 / float(2 * rho)) if bound and squares else None
-        made = cls(form, squares / (2 * rho), asked, objective == "worst", policy.size == "unknown", best)
+        mechanism = cls(form, squares / (2 * rho), workload, objective == "worst", policy.size == "unknown", best)
         check_secret_size(policy, form.most_added)
         if records is not None and records * form.most_added >= LARGEST_ANSWER:
             raise RefusalError(
                 f"components of {form.most_added:,} cells of {records:,} records are too large for 64-bit arithmetic.",
                 hint="ask for smaller tables, or declare coarser attributes.",
             )
-        return made
+        return mechanism
 
     def _sensitivity(self, policy: Policy) -> Sensitivity:
         return component_squares(self.form, policy)
 
-    def _told(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> MeasuredComponents:
+    def _components_of(self, variances: tuple[float, ...], tables: tuple[Axes, ...]) -> MeasuredComponents:
         given = (self.form.shape, self.form.blocks, variances, tables, not self.secret_size)
-        return MeasuredComponents(*given, ranges=self.asked.ranges, rows=self.form.rows)
+        return MeasuredComponents(*given, ranges=self.workload.ranges, rows=self.form.rows)
 
     @cached_property
     def gap(self) -> float | None:
@@ -504,19 +506,19 @@ class GaussianMarginals(TablesMechanism[ComponentForm]):
         return {**written, "rows": rows}
 
     @classmethod
-    def _form_of(cls, asked: TablesForm, written: dict[str, Any]) -> ComponentForm:
-        blocks = _read_blocks(asked, written["measured"])
+    def _form_of(cls, workload: TablesForm, written: dict[str, Any]) -> ComponentForm:
+        blocks = _read_blocks(workload, written["measured"])
         found: dict[int, AxisRows] = {}
-        for axis in (axis for axis in asked.ranges if asked.shape[axis] > 1):
-            times, rows = written["rows"][asked.names[axis]]
-            size = asked.shape[axis]
+        for axis in (axis for axis in workload.ranges if workload.shape[axis] > 1):
+            times, rows = written["rows"][workload.names[axis]]
+            size = workload.shape[axis]
             whole = [[number for number in row if type(number) is int and abs(number) < 2**40] for row in rows]
             if type(times) is not int or not 1 <= times < 2**40 or [len(row) for row in whole] != [size] * size:
                 raise SpecError(_WRONG_COMPONENT)
             found[axis] = AxisRows(np.array(whole, dtype=np.int64), times)
-            if not found[axis].tells:
-                raise SpecError("the document is damaged: rows do not tell the ranges asked for.")
-        form = ComponentForm(asked.domain, blocks, rows=found)
+            if not found[axis].sufficient:
+                raise SpecError("the document is damaged: rows do not determine the ranges asked for.")
+        form = ComponentForm(workload.domain, blocks, rows=found)
         plain = all(not block.signs and not block.readings for block in blocks)
         ordered = all(block.axes == tuple(sorted(block.axes)) for block in blocks)
         if not plain or not ordered or max(form.sizes, default=0) > MOST_CELLS:

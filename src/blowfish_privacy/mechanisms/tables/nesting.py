@@ -1,7 +1,7 @@
 """Attributes that tables look at on several levels: which level lies inside which, and how noise spreads between them.
 
 Every level of an attribute is an axis of its own, with a number. A table has at most one level of an attribute. Its
-component on a level is what the counts there tell beyond the next coarser level, if counts there are split evenly.
+component on a level is what the counts there add to the next coarser level, if counts there are split evenly.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.mechanisms.tables.shapes import Axes, parts
-from blowfish_privacy.queries.tables import Block, TablesForm
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.queries.tables import Block, TablesForm, added_up
+from blowfish_privacy.support.arrays import Floats, Integers
 
-Positions: TypeAlias = npt.NDArray[np.int64]
 _SMALLEST = 1e-60
 
 
@@ -44,9 +43,9 @@ class Nesting:
     """For each axis that is finer than another one, that other, and where each value lies on it."""
 
     parents: Mapping[int, int] = field(default_factory=dict[int, int])
-    above: Mapping[int, Positions] = field(default_factory=dict[int, Positions])
+    above: Mapping[int, Integers] = field(default_factory=dict[int, Integers])
     weights: Mapping[int, Floats] = field(default_factory=dict[int, Floats])
-    """How the counts of a coarser level, or of all, are split among the values of a level; evenly if not said."""
+    """How the counts of a coarser level, or of all, are split among the values of a level; evenly if not stated."""
 
     def chain(self, axis: int) -> Axes:
         """Return an axis and all coarser levels of the same attribute, the coarsest first."""
@@ -66,10 +65,6 @@ class Nesting:
         """Return the level of each attribute, by its family."""
         return {self.family(axis): axis for axis in axes}
 
-    def nested(self, axes: Sequence[int]) -> bool:
-        """Say whether some of these axes have coarser or finer levels."""
-        return any(axis in self.parents or axis in self.parents.values() for axis in axes)
-
     def parts(self, axes: Axes) -> Iterator[Axes]:
         """Go through the components of a table: of each attribute one of its levels, or none; in ascending order."""
         if not self.parents:
@@ -78,7 +73,7 @@ class Nesting:
         for chosen in product(*((None, *self.chain(axis)) for axis in axes)):
             yield tuple(sorted(axis for axis in chosen if axis is not None))
 
-    def positions(self, fine: int, coarse: int) -> Positions:
+    def positions(self, fine: int, coarse: int) -> Integers:
         """Return where each value of a level lies on a coarser one."""
         if fine == coarse:
             raise KeyError(fine)
@@ -87,13 +82,7 @@ class Nesting:
 
     def summed(self, values: Floats, at: int, fine: int, coarse: int) -> Floats:
         """Add up a table along one of its axes, from a level to a coarser one."""
-        if fine == coarse:
-            return values
-        where = self.positions(fine, coarse)
-        moved = np.moveaxis(values, at, 0)
-        total = np.zeros((int(where.max()) + 1, *moved.shape[1:]), dtype=values.dtype)
-        np.add.at(total, where, moved)
-        return np.moveaxis(total, 0, at)
+        return values if fine == coarse else added_up(values, at, self.positions(fine, coarse))
 
     def contrast(self, values: Floats, at: int, axis: int) -> Floats:
         """Take away along one axis what an even split of the next coarser level would give."""
@@ -119,6 +108,10 @@ class Nesting:
         if known is None:
             known = np.ones(len(up if up is not None else ()))
         return known / (known.sum() if up is None else np.bincount(up, known)[up])
+
+    def even(self, axis: int) -> bool:
+        """Say whether all values of an axis have the same share of everything."""
+        return axis not in self.parents and axis not in self.weights
 
     def shares(self, coarse: int | None, fine: int, size: int) -> Floats:
         """Return the share of its ancestor on a coarser level, or of everything, that each value has when split."""
@@ -179,7 +172,7 @@ class Nesting:
 def nesting(form: TablesForm) -> Nesting:
     """Say which levels of attributes that tables look at lie inside which: finer ones have more values."""
     parents: dict[int, int] = {}
-    above: dict[int, Positions] = {}
+    above: dict[int, Integers] = {}
     views = list(enumerate(form.views, len(form.domain.shape)))
     for attribute in {view.axis for view in form.views}:
         levels = sorted(((number, view) for number, view in views if view.axis == attribute), key=lambda e: e[1].size)
@@ -252,16 +245,16 @@ class CoarserTable:
         return np.asarray(values.sum(axis=left_out)).transpose([kept.index(axis) for axis in self.component])
 
     def lifted(self, values: Floats) -> Floats:
-        """Spread the counts of the coarser table evenly over the finer one; along some axes only to be broadcast."""
+        """Split the counts of the coarser table over the finer one; along some axes only to be broadcast."""
         left_out, kept, coarser = self._places
         values = np.expand_dims(values.transpose([self.component.index(axis) for axis in kept]), left_out)
         for at in left_out:
             axis = self.axes[at]
-            if axis in self.nesting.parents:
+            if self.nesting.even(axis):
+                values = values / self.sizes[axis]
+            else:
                 shares = self.nesting.shares(None, axis, self.sizes[axis])
                 values = values * beside(shares, at, len(self.axes))
-            else:
-                values = values / self.sizes[axis]
         for at, axis, level in coarser:
             values = self.nesting.split(values, at, level, axis)
         return values
@@ -272,7 +265,7 @@ class CoarserTable:
             values = self.nesting.contrast(values, at, axis)
         return values
 
-    def places(self) -> Positions:
+    def places(self) -> Integers:
         """Number the cell of the coarser table that each cell of the finer one adds to."""
         left_out, kept, coarser = self._places
         along = np.indices([self.sizes[axis] for axis in self.axes])

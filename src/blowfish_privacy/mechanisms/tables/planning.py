@@ -30,14 +30,15 @@ from blowfish_privacy.mechanisms.tables.shapes import (
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.support.arrays import FEW, Entries, Floats, Matrix, at, compact, dense, entries, stacked, turned
 
-# Noise on given tables for pure epsilon, by alternating least squares, noise and prices.
+# Noise on given tables for pure epsilon, by alternating least squares, noise and multipliers.
 #
 # With w_q = 1/b_q the variances of generalised least squares are s_S = 1 / sum_q a_Sq w_q^2, and the problem is
 #
 #     minimise sum_S v_S s_S(w)   where every change D has sum_q c_Dq w_q <= 1.
 #
 # At given weights of least squares the objective is sum_q c_q / w_q^2, whose best w has w_q^3 = 2 c_q / (c' lambda)_q
-# with a price lambda_D on every change: alternating the two never gets worse, and the prices follow multiplicatively.
+# with a Lagrange multiplier lambda_D on every change: alternating the two never gets worse, and the multipliers follow
+# multiplicatively.
 # Where the worst table counts, so do the tables' shares in the objective. The problem is not convex: it prefers few
 # measurements, and what is found depends on the start.
 
@@ -71,7 +72,7 @@ def alternated(
 
     It ends after some rounds of less than a relative ``gain``.
     """
-    paid, prices = turned(loss), np.ones(loss.shape[0])
+    paid, multipliers = turned(loss), np.ones(loss.shape[0])
     best, least, at, since = weights, inf, shares, 0
     for _ in range(rounds):
         by_table, slopes = errors(weights)
@@ -84,31 +85,31 @@ def alternated(
         if worst:
             shares = np.maximum(shares * by_table / value, 1e-30)
             shares = shares / shares.sum()
-        weights = np.cbrt(2 * slopes(shares) / (paid @ prices))
+        weights = np.cbrt(2 * slopes(shares) / (paid @ multipliers))
         losses = loss @ weights
         largest = losses.max()
-        weights, prices = weights / largest, np.maximum(prices * losses * largest**3, 1e-200)
+        weights, multipliers = weights / largest, np.maximum(multipliers * losses * largest**3, 1e-200)
     return best, at
 
 
 @dataclass(frozen=True, eq=False)
 class PlanningProblem:
-    """Candidates for measuring and what they tell; alternating finds weights for them."""
+    """Candidates for measuring and their precisions; alternating finds weights for them."""
 
     lattice: TableLattice
     known: Measurements
 
     def settle(self, start: Floats, shares: Floats, rounds: int = ROUNDS) -> Weights:
-        """Alternate from a start, in which 0 means not measured; drop what tells next to nothing of any component."""
+        """Alternate from a start, in which 0 means not measured; drop what adds next to nothing to any component."""
         used = np.flatnonzero(start)
         precision, loss, spread = self.known.precision[:, used], self.known.loss[:, used], self.lattice.spread
-        told, gathered = turned(precision), turned(spread)
+        by_table, gathered = turned(precision), turned(spread)
 
         def errors(weights: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             variances = 1 / (precision @ (weights * weights))
             return (
                 spread @ variances,
-                lambda shares: weights**4 * (told @ ((gathered @ shares) * variances * variances)),
+                lambda shares: weights**4 * (by_table @ ((gathered @ shares) * variances * variances)),
             )
 
         first, worst = start[used] / (loss @ start[used]).max(), self.lattice.importance is None
@@ -123,9 +124,9 @@ class PlanningProblem:
 
 # Larger tables in place of the smaller ones that they contain.
 #
-# One table with all of the smaller ones' loss may tell more than these do, above all where attributes have few values
-# and one secret pair changes many of them. Alternating from a start with all tables does not find this, as small tables
-# win while they are few: so single exchanges are tried, all at once by formula, and the best are made.
+# One table with all of the smaller ones' loss may be more precise than these are, above all where attributes have few
+# values and one secret pair changes many of them. Alternating from a start with all tables does not find this, as small
+# tables win while they are few: so single exchanges are tried, all at once by formula, and the best are made.
 
 EXCHANGES = 16
 """The most exchanges that are made at once."""
@@ -140,14 +141,14 @@ SCALES = (0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0)
 class Exchanges:
     """Tables that may be measured in place of those they contain.
 
-    ``places`` numbers them among the candidates, ``contained`` says what each contains, ``told`` what each tells.
+    ``places`` numbers them among the candidates, ``contained`` has those in each, ``precision`` how precise each is.
     """
 
     problem: PlanningProblem
     places: NDArray[np.intp]
     cells: Floats
     contained: Matrix
-    told: Entries
+    precision: Entries
 
     @classmethod
     def of(cls, problem: PlanningProblem) -> Exchanges:
@@ -155,8 +156,8 @@ class Exchanges:
         shapes = problem.known.shapes
         places = np.array([place for place, (_, signs) in enumerate(shapes) if not signs])
         cells = np.array([float(problem.lattice.kinds.cells(shapes[place][0])) for place in places])
-        told = entries(turned(problem.known.precision[:, places]))
-        return cls(problem, places, cells, containment(shapes, places.tolist()), told)
+        precision = entries(turned(problem.known.precision[:, places]))
+        return cls(problem, places, cells, containment(shapes, places.tolist()), precision)
 
     def all_made(self, best: Weights, cells: float) -> Weights:
         """Make exchanges while they help, many at once if possible."""
@@ -194,7 +195,7 @@ class Exchanges:
     def _values(self, now: Weights) -> tuple[Floats, Floats, float]:
         """Return the objective after each exchange, the best weight of the larger table in it, and the value now."""
         known, lattice, squares = self.problem.known, self.problem.lattice, now.weights * now.weights
-        rows, columns, told = self.told
+        rows, columns, added = self.precision
         precision = known.precision @ squares
         # what an exchange removes lies within the pattern of what it adds
         removed = at((self.contained * squares) @ turned(known.precision), rows, columns)
@@ -208,7 +209,7 @@ class Exchanges:
         values, weights = np.full(len(unit), np.inf), unit
         for scale in SCALES:
             weight = scale * unit
-            gains = value / (left + weight[rows] ** 2 * told) - value / precision[columns]
+            gains = value / (left + weight[rows] ** 2 * added) - value / precision[columns]
             after = (total + np.bincount(rows, gains, len(unit))) * ((spent + weight[:, None] * costs).max(axis=1) ** 2)
             after = np.where((now.weights[self.places] == 0) & (unit > 0), after, np.inf)
             values, weights = np.minimum(values, after), np.where(after < values, weight, weights)
@@ -223,12 +224,12 @@ def best_weights(lattice: TableLattice) -> tuple[list[Measurement], Floats, floa
     smaller = candidates(lattice)
     listed = [*smaller, *unions(lattice, smaller)]
     problem = PlanningProblem(lattice, measurements(lattice, listed))
-    asked = frozenset(lattice.tables)
-    alone = np.array([1.0 if not signs and shape in asked else 0.0 for shape, signs in listed])
+    wanted = frozenset(lattice.tables)
+    alone = np.array([1.0 if not signs and shape in wanted else 0.0 for shape, signs in listed])
     first = np.arange(len(listed)) < len(smaller)
     lengths = np.array([len(shape) for shape, _ in listed])
     starts: tuple[Floats, ...] = (alone, np.where(first, 1.0, 0.0), np.where(first, 0.25**lengths, 0.0))
-    shares = np.full(len(asked), 1 / len(asked)) if lattice.importance is None else lattice.importance
+    shares = np.full(len(wanted), 1 / len(wanted)) if lattice.importance is None else lattice.importance
     best = min((problem.settle(start, shares) for start in starts), key=lambda found: found.objective)
     # Exchanges for larger tables, while they help: for any, or at first only for small ones.
     exchanges = Exchanges.of(problem)
@@ -261,17 +262,11 @@ MOST_WORK = 300_000_000
 BLOCK = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class Precisions:
-    """Precisions of the components for a largest squared change of 1, what they give, and what is best possible."""
+def best_precisions(lattice: TableLattice) -> tuple[Floats, float]:
+    """Solve the program with the changes that matter, found one after another.
 
-    precisions: Floats
-    objective: float
-    bound: float
-
-
-def best_precisions(lattice: TableLattice) -> Precisions:
-    """Solve the program with the changes that matter, found one after another."""
+    Return the precisions of the components for a largest squared change of 1, and what is best possible.
+    """
     changes, complete = _changes(lattice)
     costs = _costs(lattice, changes)
     # Begin with the changes of a single attribute, of everything, and of presence.
@@ -292,8 +287,7 @@ def best_precisions(lattice: TableLattice) -> Precisions:
         else:
             accuracy = max(accuracy * 1e-3, FINEST[lattice.importance is None])
     # not all changes were looked at if they are very many: the sum of the largest costs is at least the cost of any
-    precisions = precisions / ((costs @ precisions).max() if complete else dense(costs.max(axis=0)) @ precisions)
-    return Precisions(precisions, lattice.objective(1 / precisions), bound)
+    return precisions / ((costs @ precisions).max() if complete else dense(costs.max(axis=0)) @ precisions), bound
 
 
 def _changes(lattice: TableLattice) -> tuple[list[Shape], bool]:
@@ -325,7 +319,9 @@ def _costs(lattice: TableLattice, changes: list[Shape]) -> Matrix:
         members, ratio = len(kinds.members[kind]), lattice.along[kind].ratio
         table = [_overlap(members, ratio, count, chosen) for chosen in range(inside.max(initial=0) + 1)]
         shares[kind, count] = np.array(table)[inside]
-    presence = _presence(lattice)
+    presence = np.array(
+        [kinds.number(shape) * prod(lattice.along[kind].norm for kind in shape) for shape in components]
+    )
     rows = [np.zeros((0, len(components))), *([presence[None]] if lattice.presence else [])]
     block = max(1, BLOCK // len(components))
     for first in reversed(range(0, len(changes), block)):
@@ -342,10 +338,6 @@ def _overlap(members: int, ratio: float, changed: int, chosen: int) -> float:
     )
 
 
-def _presence(lattice: TableLattice) -> Floats:
-    return np.array([lattice.kinds.number(shape) * lattice.contrast(shape) for shape in lattice.components])
-
-
 def _solve(lattice: TableLattice, costs: Matrix, accuracy: float) -> tuple[Floats, float]:
     """Return precisions that are optimal for these costs, scaled to a largest cost of 1, and the dual value."""
     spread = lattice.spread
@@ -355,9 +347,9 @@ def _solve(lattice: TableLattice, costs: Matrix, accuracy: float) -> tuple[Float
         tables, changes = _newton(spread, costs, accuracy)
     else:
         tables, changes = _multiplicative(spread, costs)
-    importance, prices = tables @ spread, changes @ costs
-    precisions = np.sqrt(importance / prices)
-    return precisions / (costs @ precisions).max(), float(np.sqrt(importance * prices).sum() ** 2)
+    importance, multipliers = tables @ spread, changes @ costs
+    precisions = np.sqrt(importance / multipliers)
+    return precisions / (costs @ precisions).max(), float(np.sqrt(importance * multipliers).sum() ** 2)
 
 
 def _newton(spread: Matrix, costs: Matrix, accuracy: float) -> tuple[Floats, Floats]:
@@ -431,8 +423,7 @@ def _multiplicative(spread: Matrix, costs: Matrix) -> tuple[Floats, Floats]:
 # Proof: ``docs/proofs/tables.md``.
 
 MOST_APART = 1000
-"""Up to so many components attributes that are alike may be treated differently, which sometimes gains a little."""
-__all__ = ["Design", "WantedTables", "best_design"]
+"""Up to so many components interchangeable attributes may be treated differently, which sometimes gains a little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,7 +439,7 @@ class Design:
     ``objective`` is the variance asked to be small, and no unbiased linear strategy of the same noise has a smaller
     one than ``bound``: for L2 the optimum, for L1 twice that. This takes any two values that differ within a set of
     ``changed`` to be a secret pair (full-domain and attribute secrets, public attributes, records that come and go);
-    where only some are (thresholds, partitions), it holds for strategies that treat all values of an attribute alike
+    where only some are (thresholds, partitions), it holds for strategies that treat all values of an attribute equally
     if every part of a changed set is changed by some pair.
     """
 
@@ -464,15 +455,14 @@ def best_design(wanted: WantedTables, norm: Norm = Norm.L1) -> Design:
     exact = [(axes, ()) for axes in exact_tables(wanted)]
     if not arranged.components:
         return Design(tuple(exact), np.full(len(exact), np.inf), 0.0, 0.0)
-    precisions = best_precisions(arranged)
+    weights, bound = best_precisions(arranged)
     if norm is Norm.L2:
-        shapes = [(shape, ()) for shape in arranged.components]
-        weights, bound, objective = precisions.precisions, precisions.bound, precisions.objective
+        shapes, objective = [(shape, ()) for shape in arranged.components], arranged.objective(1 / weights)
     else:
         if sum(map(arranged.kinds.number, arranged.components)) <= MOST_APART:
             arranged = lattice(wanted, apart)
         shapes, weights, objective = best_weights(arranged)
-        bound = 2 * precisions.bound
+        bound *= 2
     members = [_members(arranged, shape) for shape in shapes]
     measured = [one for several in members for one in several]
     repeated = np.repeat(weights, [len(several) for several in members])

@@ -26,13 +26,13 @@ from blowfish_privacy.support.exact import Number
 
 # Tables that were measured in rows: sums over bins of ordered attributes, in as many ways as their readings combine.
 #
-# All tables of one group read the same attributes. Together they tell the counts of the plain table: along each axis
-# the rows y of all readings, each with its share of the precision, are turned into counts by least squares. Where the
-# sums over one axis are known exactly, only what the rows tell beyond them is used (docs/proofs/tables.md).
+# All tables of one group read the same attributes. Together they determine the counts of the plain table: along each
+# axis the rows y of all readings, each with its share of the precision, are turned into counts by least squares. Where
+# the sums over one axis are known exactly, only what the rows add to them is used (docs/proofs/tables.md).
 
 RECORDS = -1
 """Stands for the number of records among the tables that were measured."""
-_NOT_TOLD = "the rows that are measured do not tell the counts asked for."
+_UNDETERMINED = "the rows that are measured do not determine the counts asked for."
 
 
 @lru_cache(maxsize=256)
@@ -49,24 +49,24 @@ def counts_from(
     rows = [share / each.spacing * matrix(each, size) for each, share in zip(readings, shares, strict=True)]
     wanted = np.eye(size) - (1 / size if centred else 0.0)
     seen = np.concatenate(rows) @ wanted
-    # Where only deviations from the mean are told, the mean itself is set to 0.
-    told = seen.T @ seen + (1 / size if centred else 0.0)
+    # Where only deviations from the mean are determined, the mean itself is set to 0.
+    gram = seen.T @ seen + (1 / size if centred else 0.0)
     try:
-        solved = np.linalg.solve(told, seen.T)
+        solved = np.linalg.solve(gram, seen.T)
     except np.linalg.LinAlgError:
-        raise QueryError(_NOT_TOLD) from None
+        raise QueryError(_UNDETERMINED) from None
     if not np.allclose(solved @ seen, wanted, atol=1e-6):
-        raise QueryError(_NOT_TOLD)
+        raise QueryError(_UNDETERMINED)
     cuts = np.split(solved, np.cumsum([len(each) for each in rows])[:-1], axis=1)
     return tuple(cut * share / each.spacing for cut, each, share in zip(cuts, readings, shares, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Measured tables that together tell one table; mostly that is one, counted as it is."""
+    """Measured tables that together determine one table; mostly that is one, counted as it is."""
 
     block: Block
-    """The table that they tell."""
+    """The table that they determine."""
     numbers: tuple[int, ...]
     """The numbers of the tables that were measured."""
     members: tuple[Block, ...]
@@ -75,7 +75,7 @@ class Group:
     shape: tuple[int, ...]
     """The number of values of each axis."""
     known: tuple[int, int] | None = None
-    """An axis over which the sums are known exactly, and the number of the table that tells them."""
+    """An axis over which the sums are known exactly, and the number of the table that has them."""
 
     @property
     def whole(self) -> bool:
@@ -108,7 +108,7 @@ class Group:
     def counts(
         self, measured: Sequence[npt.NDArray[np.int64]], records: int | None, sources: Mapping[int, Block]
     ) -> Floats:
-        """Return the table that the measured tables tell, less its mean along an axis whose sums are known."""
+        """Return the table that the measured tables determine, less its mean along an axis whose sums are known."""
         total = np.zeros(())
         for number, readers in zip(self.numbers, self.readers, strict=True):
             values = measured[number].astype(np.float64)
@@ -157,13 +157,13 @@ class RangeComponents(Components):
         counted: bool,
         nesting: Nesting,
     ) -> RangeComponents:
-        """Put the measured tables that tell one table together."""
+        """Put the measured tables that determine one table together."""
         together: dict[object, list[int]] = {}
         for number, block in enumerate(blocks):
             read = frozenset(block.reading)
             together.setdefault((block.axes, block.signs, read) if read else number, []).append(number)
         exact = [n for n, block in enumerate(blocks) if not (variances[n] or block.signs or block.readings)]
-        made: list[Group] = []
+        groups: list[Group] = []
         for numbers in together.values():
             first, known = blocks[numbers[0]], None
             for axis in first.reading:
@@ -173,11 +173,11 @@ class RangeComponents(Components):
             members = tuple(blocks[number] for number in numbers)
             plain = Block(first.axes, first.signs, sum(member.weight for member in members))
             noise = tuple(variances[number] for number in numbers)
-            made.append(Group(plain, tuple(numbers), members, noise, shape, known))
-        if not all(group.whole for group in made if group.readers[0]):
+            groups.append(Group(plain, tuple(numbers), members, noise, shape, known))
+        if not all(group.whole for group in groups if group.readers[0]):
             raise QueryError("a table was not measured in all rows that belong together.")
-        plain, noise = tuple(group.block for group in made), tuple(group.variances[0] for group in made)
-        return cls(shape, plain, noise, tables, counted, nesting, ranges, tuple(made))
+        plain, noise = tuple(group.block for group in groups), tuple(group.variances[0] for group in groups)
+        return cls(shape, plain, noise, tables, counted, nesting, ranges, tuple(groups))
 
     @cached_property
     def read(self) -> frozenset[int]:
@@ -191,11 +191,11 @@ class RangeComponents(Components):
     def estimate(self, measured: Sequence[npt.NDArray[Any]], records: int | None) -> Estimates:
         return super().estimate([group.counts(measured, records, self._measured) for group in self.groups], records)
 
-    def _tells(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
+    def _precisions(self, number: int, wanted: Container[Axes]) -> Iterator[tuple[Axes, float]]:
         """Give each component the mean variance that all rows together leave in it."""
         group = self.groups[number]
         if not group.readers[0]:
-            yield from super()._tells(number, wanted)
+            yield from super()._precisions(number, wanted)
             return
         for part in self.nesting.parts(group.block.counted):
             component = tuple(sorted((*part, *group.block.signs)))
@@ -228,41 +228,31 @@ class RangeComponents(Components):
             return np.asarray((first * second).sum(axis=1).mean())
         return np.asarray(((in_both(self.shape[axis]) @ first) * second).sum())
 
-    def told(self, axes: Axes) -> Iterator[tuple[int, dict[Axes, float], list[tuple[Axes, Axes, float]]]]:
+    def contributions(self, axes: Axes) -> Iterator[tuple[int, dict[Axes, float], list[tuple[Axes, Axes, float]]]]:
         """Go through the groups that have a share in a table.
 
-        That is a group's number, how precisely it tells each component, and what its noise puts into every two of
+        That is a group's number, its precision for each component, and what its noise puts into every two of
         them, on average over ranges and cells.
         """
         for number, parts in self._parts_of(axes).items():
-            precise = {component: share * self._told[component].precision for component, share in parts}
+            precise = {component: share * self._information[component].precision for component, share in parts}
             pairs = self._pairs(number, list(precise), axes, self._factors, self._on_average)
             yield number, precise, [(first, second, float(value)) for first, second, value in pairs]
-
-    def cell_variances(self, axes: Axes) -> Floats:
-        if self.read.isdisjoint(axes):
-            return super().cell_variances(axes)
-
-        def paired(axis: int, first: Floats, second: Floats) -> Floats:
-            return beside((first * second).sum(axis=1), axes.index(axis), len(axes))
-
-        return np.maximum(self._total(axes, self._factors, paired), 0.0)
 
     def _members(self, number: int) -> Iterator[Member]:
         group = self.groups[number]
         for parts in zip(group.numbers, group.variances, group.readers, strict=True):
             yield Member(group.block, *parts)
 
-    def noise_in_worst(self, axes: Axes) -> Iterator[Noise]:
-        cells = self.cell_variances(axes)
-        worst = np.unravel_index(int(cells.argmax()), cells.shape)
-        yield from self.noise_in(axes, [np.eye(1, n, int(at))[0] for n, at in zip(cells.shape, worst, strict=True)])
+    def noise_in_cell(self, axes: Axes, cell: Sequence[int]) -> Iterator[Noise]:
+        units = [np.eye(1, self.shape[axis], place)[0] for axis, place in zip(axes, cell, strict=True)]
+        yield from self.noise_in(axes, units)
 
     def noise_in(self, axes: Axes, weights: Sequence[Floats]) -> Iterator[Noise]:
         """Go through the noise in a weighted sum of cells, for each table that was measured."""
         for number, parts in self._parts_of(axes).items():
             for member in self._members(number):
-                outside = self._outside(member, axes)
+                outside = self._outside(member.block, axes)
                 summed = [member.readers[axis].sum(axis=0) for axis in outside if axis in member.readers]
                 factors: Floats = np.zeros(1)
                 for component, share in parts:
@@ -276,16 +266,6 @@ class RangeComponents(Components):
                 many = prod(self.shape[axis] for axis in outside if axis not in member.readers)
                 if member.variance:
                     yield Noise(member.number, member.variance, factors, many)
-
-    def _factors(self, member: Member, axis: int, level: int | None) -> Floats:
-        """Return the factor of each noisy row in each value of an axis, for a component.
-
-        Where the order of values does not matter, rows with the same factor are one, as often as there are of them.
-        """
-        if axis in self.ranges:
-            return np.stack([self._response(member, axis, level, unit) for unit in np.eye(self.shape[axis])])
-        patterns = self._along(member.block, self._level(member, axis), axis)
-        return np.stack([np.sqrt(each.many) * each.factors[level] for each in patterns], axis=1)
 
 
 @lru_cache(maxsize=8)
@@ -380,10 +360,12 @@ class TablesError(CellsError):
         share = checked_level(level)
         if not self._simulated:
             return normal_width(share) * self.standard_error(axes)
-        if not self.components.variance(axes):
+        cells = self.components.cell_variances(axes)
+        if not cells.any():
             return 0.0
+        worst = [int(place) for place in np.unravel_index(cells.argmax(), cells.shape)]
         # Fixed bits, so that everyone computes the same error for the same noise scales.
-        drawn = self._drawn(self.components.noise_in_worst(axes), _DRAWN, SimulationSource("tables"))
+        drawn = self._drawn(self.components.noise_in_cell(axes, worst), _DRAWN, SimulationSource("tables"))
         return float(np.quantile(drawn, float(share)))
 
     def _sampled_ranges(self, components: RangeComponents, axes: Axes) -> Floats:

@@ -1,6 +1,6 @@
-"""Attributes that are alike, so that large symmetrical plans are small problems.
+"""Attributes that are interchangeable, so that large symmetrical plans are small problems.
 
-Two attributes are alike if swapping them changes neither the tables asked for nor what is secret. This is an
+Two attributes are interchangeable if swapping them changes neither the tables asked for nor what is secret. This is an
 equivalence, and swaps generate all permutations within each *kind*, so sets of attributes fall into orbits named by
 their *shape*: the kinds of their attributes, ascending, with repetitions. A convex plan may be averaged over these
 permutations; so planning looks at shapes only, and every count below is a product of binomial coefficients.
@@ -99,14 +99,14 @@ def parts(shape: Shape) -> list[Shape]:
     return list(dict.fromkeys(subsets))
 
 
-def alike(sizes: tuple[Any, ...], tables: Mapping[Axes, float], changed: Iterable[Axes]) -> Kinds:
+def interchangeable(sizes: tuple[Any, ...], tables: Mapping[Axes, float], changed: Iterable[Axes]) -> Kinds:
     """Sort the attributes that matter into kinds."""
-    asked, secret = _links(tables), _links(dict.fromkeys(changed, 1.0))
+    wanted, secret = _links(tables), _links(dict.fromkeys(changed, 1.0))
     found: list[list[int]] = []
-    for axis in sorted(asked.keys() | secret.keys()):
+    for axis in sorted(wanted.keys() | secret.keys()):
         for axes in found:
             first = axes[0]
-            if sizes[first] == sizes[axis] and all(_swap(links, first, axis) for links in (asked, secret)):
+            if sizes[first] == sizes[axis] and all(_swap(links, first, axis) for links in (wanted, secret)):
                 axes.append(axis)
                 break
         else:
@@ -211,22 +211,18 @@ class TableLattice:
     along: tuple[Along, ...]
     """What an attribute of each kind does."""
 
-    def contrast(self, shape: Shape) -> float:
-        """Return the squared norm of a record's column in a component."""
-        return prod(self.along[kind].norm for kind in shape)
-
     def objective(self, variances: Floats) -> float:
         """Return what the variances of the components amount to."""
         cells = self.spread @ variances
         return float(cells.max() if self.importance is None else cells @ self.importance)
 
 
-def lattice(wanted: WantedTables, sorted_by: Callable[..., Kinds] = alike) -> TableLattice:
+def lattice(wanted: WantedTables, sorted_by: Callable[..., Kinds] = interchangeable) -> TableLattice:
     """Arrange what is asked for. Attributes of one value have no components, and are left out."""
     sizes, tables = wanted.sizes, _weighted(wanted)
     changed = {tuple(sorted(i for i in axes if sizes[i] > 1)) for axes in wanted.changed} - {()}
     read = dict(wanted.read)
-    # Attributes along which different rows are measured are not alike.
+    # Attributes along which different rows are measured are not interchangeable.
     kinds = sorted_by(tuple((size, read.get(axis)) for axis, size in enumerate(sizes)), tables, changed)
     kinds = replace(kinds, sizes=tuple(sizes[axes[0]] for axes in kinds.members))
     along = tuple(read.get(axes[0], Along.of(sizes[axes[0]])) for axes in kinds.members)
@@ -312,7 +308,7 @@ class Pairs:
         return matrix(values[kept], self.rows[kept], self.columns[kept], self.shape)
 
 
-# Which tables may be measured, and what each tells about components and costs on secret pairs.
+# Which tables may be measured, and how precise each is on components and what it costs on secret pairs.
 #
 # A measurement is a table with noise of scale b = 1/w on each cell; of a binary attribute it may take the *sign* (the
 # difference of two cells) instead of both cells. Summed over its other attributes it gives the component S with
@@ -385,16 +381,16 @@ def containment(shapes: Sequence[Measurement], places: Sequence[int]) -> Matrix:
 
 
 def measurements(lattice: TableLattice, shapes: Sequence[Measurement]) -> Measurements:
-    """Work out what measurements tell and cost. One entry stands for all measurements of its shape."""
+    """Work out how precise measurements are and what they cost. One entry stands for all measurements of its shape."""
     return Measurements(tuple(shapes), _precision(lattice, shapes), _loss(lattice, shapes))
 
 
 def _precision(lattice: TableLattice, shapes: Sequence[Measurement]) -> Matrix:
     """Return the precision of each component that contains all signs, from all measurements of each shape."""
     kinds, components = lattice.kinds, lattice.components
-    told = [parts(shape) if not signs else [part for part in parts(shape) if set(part).issuperset(signs)]
+    held = [parts(shape) if not signs else [part for part in parts(shape) if set(part).issuperset(signs)]
             for shape, signs in shapes]  # fmt: skip
-    pairs = Pairs.of(told, components)
+    pairs = Pairs.of(held, components)
     inside = [components[column] for column in pairs.columns.tolist()]
     times = kinds.around(inside, [shapes[row][0] for row in pairs.rows.tolist()])
     times *= kinds.within([shapes[row][1] for row in pairs.rows.tolist()], inside)
