@@ -60,7 +60,7 @@ class Error(Protocol):
 
 def shown(bound: float, error: Error) -> str:
     """Write the size of an error, over what the answer will be divided by where that is not known beforehand."""
-    divisor = error.divisor if isinstance(error, MeanError | ScaledError) else ""
+    divisor = error.divisor if isinstance(error, MeanError) else ""
     return f"{about(bound)} / {divisor}" if divisor else about(bound)
 
 
@@ -122,35 +122,6 @@ class ExpectedError(NoiseError):
         return float(self.law.quantile(self.scale, level) * self.unit) if self.scale else 0.0
 
 
-@dataclass(frozen=True, repr=False)
-class ScaledError(NoiseError):
-    """The error of a number in other units than those it was computed in, and what it is of."""
-
-    error: Error
-    factor: Fraction
-    of: str
-    divisor: str = ""
-    """What the answer will be divided by, where that is not known before a release."""
-
-    unit = Fraction(1)
-
-    @property
-    def distribution(self) -> str:
-        """The law of the error."""
-        return self.error.distribution
-
-    @property
-    def mse(self) -> float:
-        return self.error.mse * float(self.factor) ** 2
-
-    @property
-    def rmse(self) -> float:
-        return self.error.rmse * float(self.factor)
-
-    def bound(self, level: Fraction) -> float:
-        return self.error.interval(level) * float(self.factor)
-
-
 # The error of a mean whose count is noisy too.
 
 _ROUNDS = 60
@@ -181,6 +152,8 @@ class MeanError(NoiseError):
     """The distance between neighbouring values."""
     assumed: int | None = None
     """The count that is assumed before a release; None where there is nothing to assume it from."""
+    weighted: bool = False
+    """Whether what is counted are units of the weights, rather than records."""
 
     distribution = "two discrete Laplace draws, at the count that is released"
     unit = Fraction(1)
@@ -191,13 +164,15 @@ class MeanError(NoiseError):
         if self.divisor:
             return f"the mean times the {self.divisor}"
         if self.offset is not None:
-            return "the mean"
+            return "the weighted mean" if self.weighted else "the mean"
         return f"the mean of a group of {self.assumed:,} records, as if all groups had the same size"
 
     @property
     def divisor(self) -> str:
         """What the answer will be divided by, where that is not known before a release."""
-        return "" if self._within_range else "number of records"
+        if self._within_range:
+            return ""
+        return "sum of the weights" if self.weighted else "number of records"
 
     @property
     def _count(self) -> int:

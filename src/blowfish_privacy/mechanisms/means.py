@@ -1,18 +1,19 @@
-"""The mean of an attribute where the number of records is secret: noise on the count and on a sum of offsets."""
+"""Means of which the divisor is measured too: noise on a sum of offsets, and on what it is divided by."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Cell
+from blowfish_privacy.domain import Cell, Numeric
 from blowfish_privacy.errors import DataError, PolicyError, RefusalError, SpecError, brief
-from blowfish_privacy.mechanisms.error import MeanError, ScaledError, no_mean
+from blowfish_privacy.mechanisms.error import MeanError, no_mean
 from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE, Mechanism, check_secret_size
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
 from blowfish_privacy.noise import BitSource
@@ -26,12 +27,102 @@ from blowfish_privacy.queries.weights import WeightedValues
 from blowfish_privacy.support.arrays import Integers
 from blowfish_privacy.support.exact import rounded
 
+
+class Quotient(Mechanism):
+    """Laplace noise on the sum of offsets from the middle of the range, and on what it is divided by.
+
+    The sum is counted in halves of a step, so that it is a whole number.
+    """
+
+    form: Any
+    sum_scale: Fraction
+    """In halves of a step; 0 means no noise."""
+
+    gives = ("numbers",)
+
+    def __post_init__(self) -> None:
+        LAPLACE_ROWS.check(self.sum_scale, self.divisor_scale)
+
+    @property
+    @abstractmethod
+    def divisor_scale(self) -> Fraction:
+        """The scale of the noise on what the sum is divided by; 0 means no noise."""
+
+    @property
+    def weight(self) -> Fraction | None:
+        """The unit of the weights, where records have weights."""
+        return None
+
+    @property
+    def attribute(self) -> Numeric:
+        """The attribute whose mean it is."""
+        return cast(Numeric, self.form.domain.attributes[0])
+
+    @property
+    def step(self) -> Fraction:
+        """The distance between neighbouring values, or the unit of weighted ones."""
+        return self.attribute.spacing if self.weight is None else self.attribute.unit
+
+    @property
+    def width(self) -> int:
+        """The width of the range in steps: twice the largest offset."""
+        return int((self.attribute.size - 1) * self.attribute.spacing / self.step)
+
+    @property
+    def rows(self) -> int:
+        return 2
+
+    @abstractmethod
+    def answer(self, counts: Integers) -> Integers:
+        """Return the exact sum of offsets, and what it is divided by."""
+
+    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
+        of_sum, divisor = np.split(self.answer(counts), 2)
+        noisy = LAPLACE_ROWS.on(of_sum, self.sum_scale, source)
+        return np.append(noisy, LAPLACE_ROWS.on(divisor, self.divisor_scale, source))
+
+    def mean(self, noisy: Integers) -> float:
+        """Divide the sum by its divisor, which is taken to be one unit at least; the mean lies in the range."""
+        steps = min(max(self.width / 2 + self._offset(noisy), 0), self.width)
+        return float(self.attribute.lowest) + steps * float(self.step)
+
+    def _offset(self, noisy: Integers) -> float:
+        return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
+
+    def expected_error(self) -> MeanError:
+        """Return the error of the mean before its divisor is known."""
+        step, weighted = self.step * (self.weight or 1), self.weight is not None
+        return MeanError(self.sum_scale, self.divisor_scale, self.width, step=step, weighted=weighted)
+
+    def error_of(self, noisy: Integers) -> MeanError:
+        """Return the error of a mean that was released, at its own divisor and offset."""
+        offset = min(abs(self._offset(noisy)), self.width / 2)
+        # Exact weights that add up to nothing leave the mean open.
+        least = 1 if self.divisor_scale else 0
+        return replace(self.expected_error(), offset=offset, records=max(int(noisy[1]), least), step=self.step)
+
+    def words(self) -> str:
+        weight = self.weight or Fraction(1)
+        summed, divisor = (
+            ("The sum", "the number of records")
+            if self.weight is None
+            else ("The weighted sum", "the sum of the weights")
+        )
+        scale = rounded(self.sum_scale * self.step * weight / 2)
+        of_sum = f"{summed} of offsets from the middle of the range gets Laplace noise of scale {scale}"
+        if not self.divisor_scale:
+            return f"{of_sum}; {divisor} is public."
+        return f"{of_sum}, {divisor} of scale {rounded(self.divisor_scale * weight)}; the mean is their quotient."
+
+
+# The mean of an attribute where the number of records is secret.
+
 _SUM_SHARE = Fraction(591, 1000)
 """Least error of a mean that may lie anywhere in the range: share^3 is to (1 - share)^3 as 1/4 to 1/12."""
 
 
 @dataclass(frozen=True, eq=False)
-class MeanOffsets(Mechanism):
+class MeanOffsets(Quotient):
     """Noise on how many records there are, and on the sum of their offsets from the middle of the range.
 
     Privacy: (epsilon, P)-Blowfish: a record that comes or goes loses 1 / count scale + half the range / sum scale, one
@@ -51,11 +142,7 @@ class MeanOffsets(Mechanism):
     """None where the number of records is public, so that it has no noise."""
 
     name = "mean-offsets"
-    gives = ("numbers",)
     proof = "docs/proofs/mean_offsets.md"
-
-    def __post_init__(self) -> None:
-        LAPLACE_ROWS.check(self.sum_scale, self.count_scale)
 
     @classmethod
     def answers(cls, query: Query) -> bool:
@@ -102,18 +189,8 @@ class MeanOffsets(Mechanism):
         return self.certified(policy, Loss.of(losses), sensitivity, *scales)
 
     @property
-    def width(self) -> int:
-        """The width of the range in steps: twice the largest offset."""
-        return self.form.domain.size - 1
-
-    @property
-    def step(self) -> Fraction:
-        """The distance between neighbouring values."""
-        return self.form.attribute.spacing
-
-    @property
-    def rows(self) -> int:
-        return 2
+    def divisor_scale(self) -> Fraction:
+        return self.count_scale or Fraction(0)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         return 2 * abs(x[0] - y[0]) / self.sum_scale if self.sum_scale else Fraction(0)
@@ -122,31 +199,12 @@ class MeanOffsets(Mechanism):
         of_sum = abs(2 * x[0] - self.width) / self.sum_scale if self.sum_scale else Fraction(0)
         return of_sum + (1 / self.count_scale if self.count_scale else 0)
 
-    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
+    def answer(self, counts: Integers) -> Integers:
         records = int(counts.sum())
         if records * max(self.width, 1) >= LARGEST_ANSWER:
             raise DataError("the sum may be too large for 64-bit arithmetic.", hint="count in larger units.")
         offsets = 2 * np.arange(self.width + 1, dtype=np.int64) - self.width
-        of_sum, of_count = np.array([[counts.reshape(-1) @ offsets], [records]], dtype=np.int64)
-        noisy = LAPLACE_ROWS.on(of_sum, self.sum_scale, source)
-        return np.append(noisy, LAPLACE_ROWS.on(of_count, self.count_scale, source))
-
-    def mean(self, noisy: Integers) -> float:
-        """Divide the sum by the count, which is taken to be 1 at least; the mean lies in the range."""
-        steps = min(max(self.width / 2 + self._offset(noisy), 0), self.width)
-        return float(self.form.attribute.lowest) + steps * float(self.step)
-
-    def _offset(self, noisy: Integers) -> float:
-        return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
-
-    def expected_error(self) -> MeanError:
-        return MeanError(self.sum_scale, self.count_scale or Fraction(0), self.width, step=self.step)
-
-    def error_of(self, noisy: Integers) -> MeanError:
-        """Give the error of a mean that was released, at its own count and offset."""
-        offset = min(abs(self._offset(noisy)), self.width / 2)
-        count, count_scale = max(int(noisy[1]), 1), self.count_scale or Fraction(0)
-        return MeanError(self.sum_scale, count_scale, self.width, offset, count, self.step)
+        return np.array([counts.reshape(-1) @ offsets, records], dtype=np.int64)
 
     @property
     def notices(self) -> list[str]:
@@ -159,15 +217,6 @@ class MeanOffsets(Mechanism):
             f"{records} is secret, so the mean is a noisy sum divided by a noisy count: how wrong it is "
             "follows from the count that is released. With few records it may be anywhere in the range."
         ]
-
-    def words(self) -> str:
-        of_sum = (
-            "The sum of offsets from the middle of the range gets Laplace noise of scale "
-            f"{rounded(self.sum_scale * self.step / 2)}"
-        )
-        if not self.count_scale:
-            return f"{of_sum}; the number of records is public."
-        return f"{of_sum}, the number of records of scale {rounded(self.count_scale)}; the mean is their quotient."
 
     def to_document(self) -> dict[str, Any]:
         count = None if self.count_scale is None else LAPLACE_ROWS.to_document(self.count_scale)
@@ -201,7 +250,7 @@ _SHARES = tuple(Fraction(share, 8) for share in range(1, 8))
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedOffsets(Mechanism):
+class WeightedOffsets(Quotient):
     """Noise on the sum of the weights, and on the weighted sum of offsets from the middle of the range.
 
     Privacy: (epsilon, P)-Blowfish, epsilon = the largest |change of the sum| / sum scale + |change of the sum of the
@@ -221,11 +270,7 @@ class WeightedOffsets(Mechanism):
     """In units of the weights; 0 means no noise."""
 
     name = "weighted-offsets"
-    gives = ("numbers",)
     proof = "docs/proofs/weights.md"
-
-    def __post_init__(self) -> None:
-        LAPLACE_ROWS.check(self.sum_scale, self.weights_scale)
 
     @classmethod
     def answers(cls, query: Query) -> bool:
@@ -260,13 +305,12 @@ class WeightedOffsets(Mechanism):
         return self.certified(policy, Loss.of(losses), sensitivity_of(self.form, policy), *scales)
 
     @property
-    def width(self) -> int:
-        """The width of the range of values, in their units: twice the largest offset."""
-        return self.form.values[self.form.values.size - 1] - self.form.values[0]
+    def divisor_scale(self) -> Fraction:
+        return self.weights_scale
 
     @property
-    def rows(self) -> int:
-        return 2
+    def weight(self) -> Fraction:
+        return self.form.weights.unit
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
         return _divided(self.form, self.sum_scale, self.weights_scale).change(x, y)
@@ -274,35 +318,11 @@ class WeightedOffsets(Mechanism):
     def presence(self, x: Cell) -> Fraction:
         return _divided(self.form, self.sum_scale, self.weights_scale).weight(x)
 
-    def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
+    def answer(self, counts: Integers) -> Integers:
         # Checked against the number of records alone, so that no error depends on anyone's values.
         if int(counts.sum()) * _heaviest(self.form) >= LARGEST_ANSWER:
             raise DataError("the sums may be too large for 64-bit arithmetic.", hint="declare larger steps.")
-        of_sum, of_weights = np.split(_rows(self.form).answer(counts).astype(np.int64), 2)
-        noisy = LAPLACE_ROWS.on(of_sum, self.sum_scale, source)
-        return np.append(noisy, LAPLACE_ROWS.on(of_weights, self.weights_scale, source))
-
-    def mean(self, noisy: Integers) -> float:
-        """Divide the sum by the sum of the weights, taken to be one unit at least; the mean lies in the range."""
-        low, unit = self.form.values[0], float(self.form.values.unit)
-        middle = low + self.width / 2
-        return min(max(middle + self._offset(noisy), low), low + self.width) * unit
-
-    def _offset(self, noisy: Integers) -> float:
-        return int(noisy[0]) / 2 / max(int(noisy[1]), 1)
-
-    def expected_error(self) -> ScaledError:
-        error = MeanError(self.sum_scale, self.weights_scale, self.width)
-        divisor, factor = "sum of the weights", self.form.values.unit * self.form.weights.unit
-        return ScaledError(error, factor, f"the mean times the {divisor}", divisor)
-
-    def error_of(self, noisy: Integers) -> ScaledError:
-        """Give the error of a mean that was released, at its own sum of weights and offset."""
-        offset = min(abs(self._offset(noisy)), self.width / 2)
-        # Exact weights that add up to nothing leave the mean open.
-        least = 1 if self.weights_scale else 0
-        error = MeanError(self.sum_scale, self.weights_scale, self.width, offset, max(int(noisy[1]), least))
-        return ScaledError(error, self.form.values.unit, "the weighted mean")
+        return _rows(self.form).answer(counts).astype(np.int64)
 
     @property
     def notices(self) -> list[str]:
@@ -314,15 +334,6 @@ class WeightedOffsets(Mechanism):
 
     def without_noise(self) -> str | None:
         return None if self.weights_scale or not self.sum_scale else "the sum of the weights, which is not secret"
-
-    def words(self) -> str:
-        weight = self.form.weights.unit
-        of_sum = rounded(self.sum_scale * self.form.values.unit * weight / 2)
-        said = f"The weighted sum of offsets from the middle of the range gets Laplace noise of scale {of_sum}"
-        if not self.weights_scale:
-            return f"{said}; the sum of the weights is public."
-        of_weights = rounded(self.weights_scale * weight)
-        return f"{said}, the sum of the weights of scale {of_weights}; the mean is their quotient."
 
     def to_document(self) -> dict[str, Any]:
         return {

@@ -384,7 +384,9 @@ class Plan(Generic[Asks]):
     def expected_error(self) -> Error:
         """Return the error that the noise will cause."""
         error = self.mechanism.expected_error()
-        return replace(error, assumed=self.assumed) if isinstance(error, MeanError) else error
+        if isinstance(error, MeanError) and not error.weighted:
+            return replace(error, assumed=self.assumed)
+        return error
 
     def plain_error(self) -> Error | None:
         """Say how wrong plain differential privacy would be; None if out of reach, or where the policy is just that."""

@@ -310,6 +310,8 @@ _kept = lru_cache(maxsize=_KEPT)(HatRows)
 # ``y + v B' G^-1 (o - B y)``, G = E + v B B', and its covariance ``v I - v^2 B' G^-1 B``. G is sparse: hats touch only
 # their neighbours.
 
+_FINE = 16
+
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
@@ -406,13 +408,29 @@ class LeastSquares:
 
     @cached_property
     def _inverse_information(self) -> Floats:
-        """The covariance where there are as many rows as positions: the inverse of what all rows tell together."""
+        """The covariance where there are as many rows as positions: the inverse of what all rows say together.
+
+        That is the information on the counts, then on their cumulative sums.
+        """
         from scipy.linalg import get_lapack_funcs
 
-        told = cumulative_information(self.size, self.leaf, self.coarse, self.total)
-        known = told[: self.size - (not self.total), : self.size - (not self.total)]
-        factor, inverse = get_lapack_funcs(("potrf", "potri"), (known,))
-        half: Any = inverse(factor(known)[0])[0]
+        information = np.diag(np.full(self.size, 1 / self.leaf)) + (1 / self.total if self.total else 0.0)
+        for level in self.coarse:
+            if not isinstance(level, CumulativeLevel):
+                # Products of rows are faster as arrays where the rows are long.
+                hats = level.hats(self.size) if level.spacing < _FINE else dense(level.hats(self.size))
+                information += dense(hats.T @ hats) / level.variance
+        # A count is the difference of two cumulative counts.
+        information[:-1] -= information[1:]
+        information[:, :-1] -= information[:, 1:]
+        for level in self.coarse:
+            if isinstance(level, CumulativeLevel):
+                for block in (slice(start, start + level.spacing) for start in range(0, self.size, level.spacing)):
+                    information[block, block] += 1 / level.spacing**2 / level.variance
+        # A public total is the last cumulative count, and has no variance.
+        noisy = slice(None if self.total else -1)
+        factor, inverse = get_lapack_funcs(("potrf", "potri"), (information,))
+        half: Any = inverse(factor(information[noisy, noisy])[0])[0]
         whole = np.triu(half) + np.triu(half, 1).T
         return np.pad(whole, (0, self.size - len(whole)))
 
@@ -424,31 +442,6 @@ class LeastSquares:
     def _joint_solve(self) -> Any:
         noise = blocks([*(level.covariance(self.size) for level in self.coarse), np.full((1, 1), self.total)])
         return solver(dense(noise) + self.leaf * (self._joined @ self._joined.T))
-
-
-# What noisy rows tell about the cumulative histogram: the inverse of the covariance of its best linear estimate.
-
-_FINE = 16
-
-
-def cumulative_information(size: int, leaf: float, coarse: Sequence[Level], total: float) -> Floats:
-    """Add up what leaf, coarser levels and a noisy total (variance 0: none) tell about S at all positions."""
-    told = np.diag(np.full(size, 1 / leaf))
-    if total:
-        told += 1 / total
-    sums = [level for level in coarse if isinstance(level, CumulativeLevel)]
-    for level in coarse:
-        if level not in sums:
-            # Products of rows are faster as arrays where the rows are long.
-            hats = level.hats(size) if level.spacing < _FINE else dense(level.hats(size))
-            told += dense(hats.T @ hats) / level.variance
-    # A count is the difference of two cumulative counts.
-    told[:-1] -= told[1:]
-    told[:, :-1] -= told[:, 1:]
-    for level in sums:
-        for start in range(0, size, level.spacing):
-            told[start : start + level.spacing, start : start + level.spacing] += 1 / level.spacing**2 / level.variance
-    return told
 
 
 # Levels in words and in documents.
