@@ -14,10 +14,10 @@ import json
 from random import Random
 from time import perf_counter
 
+from blowfish_privacy.known_facts.classes import Classes, JoinedClasses, classes_of, joined_classes
 from ortools.sat.python import cp_model
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts.classes import Classes, JoinedClasses, classes_of, joined_classes
 from blowfish_privacy.known_facts.cycles import heaviest_cycle
 from report import AHEAD, Row
 

@@ -35,12 +35,12 @@ from blowfish_privacy.statements.plan import (
     budget_rows,
     budget_words,
     headings,
-    in_name_only,
     plan_cells,
     plans_view,
     release_view,
     releases_view,
     unplanned_cells,
+    unprotected_by,
 )
 
 
@@ -223,5 +223,5 @@ def _print_plans(outcomes: Sequence[Plan | Unplanned], quote: Quote | None, ledg
         print_table(HEADER, budget_rows(quote, plans[0].policy))
         for sentence in budget_words(quote):
             echo(sentence)
-    for sentence in in_name_only(plans, quote, ledger):
+    for sentence in unprotected_by(plans, quote, ledger):
         echo(sentence)

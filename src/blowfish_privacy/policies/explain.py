@@ -15,10 +15,10 @@ from blowfish_privacy.policies.distances import (
     PairPromise,
     furthest,
     furthest_together,
-    is_name_only,
+    is_unprotected,
     pair_promise,
-    promised_in_name_only,
     times,
+    unprotected_after,
 )
 from blowfish_privacy.policies.policy import Policy
 from blowfish_privacy.queries.counts import HistogramForm
@@ -38,13 +38,13 @@ BY_CHAINS = (
 EPSILONS = (0.1, 0.5, 1.0)
 
 
-def explain_policy(policy: Policy, name_only: Sequence[str] | None = None) -> str:
-    """Explain a policy, section by section; unless stated, values are in name only after a loss of epsilon 1."""
+def explain_policy(policy: Policy, weak: Sequence[str] | None = None) -> str:
+    """Explain a policy, section by section; ``weak`` says what is effectively unprotected, by default at epsilon 1."""
     words = policy.words()
     sections = [
         ("What is protected", [*words.sentences, hidden(policy, "epsilon")] if words.sentences else [_NOTHING]),
         ("How strongly", list(_strength(policy))),
-        ("What is NOT protected", [*not_protected(policy, name_only)]),
+        ("What is NOT protected", [*not_protected(policy, weak)]),
         ("What is assumed to be public", list(_public(policy))),
         *([("What the known facts do", [*what_facts_do(policy)])] if policy.known else []),
         ("Whose protection", list(_unit(policy))),
@@ -76,14 +76,13 @@ def promise_words(policy: Policy, found: PairPromise, pair: str) -> str:
     if found.promised == "tables":
         return f"{pair} are {found.apart}. {_with_facts(policy)}"
     whose = "The odds of an attacker who knows the facts" if policy.known else "An attacker's odds"
-    weak = " At eps = 1 they are protected in name only." if is_name_only(found.hops) else ""
+    weak = " At eps = 1 they are effectively unprotected." if is_unprotected(found.hops) else ""
     return f"{pair} are {found.apart}. {whose} between them change by at most {factors(found.hops)}.{weak}"
 
 
-def not_protected(policy: Policy, name_only: Sequence[str] | None = None) -> tuple[str, ...]:
-    """List what releases need not hide, and what they hide in name only; or else say that there is nothing of both."""
-    weak = promised_in_name_only(policy) if name_only is None else name_only
-    return (*unprotected(policy), *weak) or (COMPLETE,)
+def not_protected(policy: Policy, weak: Sequence[str] | None = None) -> tuple[str, ...]:
+    """List what releases need not hide, and what is effectively unprotected; or else say that nothing is left out."""
+    return (*unprotected(policy), *(unprotected_after(policy) if weak is None else weak)) or (COMPLETE,)
 
 
 def unprotected(policy: Policy, names: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from blowfish_privacy.graphs import AddRemove, FullDomain
 from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constraints import ConstrainedError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import furthest, furthest_apart
+from blowfish_privacy.policies.distances import UNPROTECTED, furthest, furthest_apart
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.measure import RHO, meaning_words
@@ -25,7 +25,7 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.privacy.sensitivity import Norm, Records
 from blowfish_privacy.queries.query import Pattern, joined
 from blowfish_privacy.release import document
-from blowfish_privacy.release.losses import any_change, attributes_seen, full_domain, in_name_only
+from blowfish_privacy.release.losses import FarLosses, any_change, attributes_seen, full_domain
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.support.exact import about, rounded_up
@@ -268,7 +268,7 @@ def _cost(plan: Plan) -> Iterator[str]:
     yield f"Cost: {cost}. Guarantee: {plan.certificate.statement}{usual}."
     if plan.rho:
         yield from _steps(plan)
-    yield from in_name_only(plan)
+    yield from (f"{UNPROTECTED}{sentence}" for sentence in FarLosses.of(plan).unprotected("this release"))
 
 
 def most_steps(plan: Plan) -> int:

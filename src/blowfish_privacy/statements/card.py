@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure, Strength, me
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.release import verification
 from blowfish_privacy.release.document import words
-from blowfish_privacy.release.losses import FarApart, attributes_seen, far_apart, in_name_only
+from blowfish_privacy.release.losses import FarApart, FarLosses, attributes_seen
 from blowfish_privacy.release.reading import Release, notices_of
 from blowfish_privacy.release.verification import VerifiedRelease
 from blowfish_privacy.results import Result, from_text
@@ -230,11 +231,13 @@ def strength_words(policy: Policy, strength: Strength) -> str:
 
 
 def _apart(values: FarApart, one_step: float) -> str:
-    """Say how much less values are protected that are many steps apart; nothing where it is no less than Strength."""
+    """Say how much less values are protected that are many steps apart, if they are."""
     apart = f"{values.pair} are {values.hops:,} secret steps apart"
-    if values.most is not None and values.most <= values.strength.amount:
-        return f"{apart} and, by the numbers that were measured, protected no less."
-    return f"{apart} and protected less: a factor {values.factor}." if values.exponent > one_step else ""
+    if values.factor is None:
+        return f"{apart}, and some release protects them not at all."
+    if values.exponent <= one_step:
+        return f"{apart}, but no less protected than Strength says."
+    return f"{apart} and protected less: a factor {values.factor}."
 
 
 # What a card says of numbers that are exact, of what is assumed to be known, and of how wrong the others are.
@@ -291,45 +294,11 @@ def remarks(made: AnyResult) -> list[str]:
 _NEVER_CUT = ("Unprotected", "Exact or assumed known")
 
 
-def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
-    """Read the text of a release document and state what it protects; refuse a document that does not verify."""
-    found = verification.examined(text, folder)
-    if not isinstance(found, VerifiedRelease):
-        raise SpecError(
-            f"the document does not verify, so nothing can be stated about it: {' '.join(found[:3])}",
-            hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
-        )
-    main = found.main
-    return _ReleaseWriter(
-        called=main.name,
-        time=str(found.body["time"]),
-        policy=main.policy,
-        strength=Strength(main.certificate.loss.measure, main.certificate.amount),
-        full=main.certificate.differential_privacy,
-        releases=(found,),
-        publisher=publisher,
-        seen=attributes_seen(main),
-        why_none=f"this answer has no noise, since {why_exact(main)}",
-        found=found,
-        remarks=remarks(from_text(text, folder)),
-    ).card()
-
-
 def parameters(lost: Strength) -> dict[str, str]:
     """Write the measure and the amount, and what they mean as epsilon at some deltas."""
     found = meanings(lost.measure, lost.amount)
     meant = {f"epsilon at delta {short(delta)}": rounded_up(epsilon) for epsilon, delta in found}
     return {lost.measure.unit: rounded_up(lost.amount), **meant}
-
-
-def randomness(sources: Sequence[str]) -> Item:
-    """Say where the random bits of releases with noise came from."""
-    return Item("Randomness", f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise.")
-
-
-def software(*versions: object) -> str:
-    """Name the software with its versions."""
-    return f"blowfish-privacy {', '.join(worded(name(str(version))) for version in versions)}"
 
 
 def _capitalised(sentence: str) -> str:
@@ -341,15 +310,17 @@ class Writer(ABC):
     """Writes the card of a release, or of all releases of a ledger together."""
 
     called: str
-    time: str
-    """When it was made; empty if nothing was handed out."""
     policy: Policy
     strength: Strength
     """What the secret pair that lost the most has lost."""
-    full: bool
-    """Whether the promise is (bounded) differential privacy."""
     releases: Sequence[VerifiedRelease]
     publisher: str | None
+    folder: Path | None
+    """Where values lie that are too many for a document."""
+    far: FarLosses
+    """What was lost between values several secret steps apart."""
+    after: str
+    """What it is about, as in "after all releases"."""
 
     seen: tuple[str, ...] | None = None
     """The attributes that it is about; None if these are all."""
@@ -392,17 +363,24 @@ class Writer(ABC):
     def summary(self) -> str:
         """Say in a few sentences what was published, and how strongly it is protected."""
 
-    @abstractmethod
-    def further(self) -> Iterator[Item]:
-        """Say what is lost on values that are several secret steps apart."""
+    @property
+    def time(self) -> str:
+        """When the last of it was made; empty if nothing was handed out."""
+        return str(self.releases[-1].body["time"]) if self.releases else ""
 
-    @abstractmethod
-    def name_only(self) -> Iterable[str]:
-        """Say which values are protected in name only."""
+    @property
+    def full(self) -> bool:
+        """Whether the promise is (bounded) differential privacy."""
+        return is_differential_privacy(self.policy)
+
+    @cached_property
+    def results(self) -> list[AnyResult]:
+        """The result of each release."""
+        return [from_text(each.text, self.folder) for each in self.releases]
 
     def about(self, each: VerifiedRelease, sentence: str) -> str:
         """Say something about one of the releases."""
-        return f"{self.names[each.number]}: {sentence}" if self.names else _capitalised(sentence)
+        return f"{self.names[each.number]}: {sentence}" if self.names else sentence
 
     def notes(self, each: VerifiedRelease, *, exact: bool) -> Iterator[Item]:
         """Say what must not be overlooked: which numbers no noise hides, or how wrong the others are."""
@@ -466,10 +444,12 @@ class Writer(ABC):
             if each.plan.amount:
                 yield from self.notes(each, exact=True)
             else:
-                yield Item("No noise", self.about(each, f"{why_exact(each.main)}, so it is as it is."))
+                exactly = self.about(each, f"{why_exact(each.main)}, so it is as it is.")
+                yield Item("No noise", _capitalised(exactly))
         said = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
         yield from (Item("Unprotected", sentence) for sentence in dict.fromkeys(said))
-        yield from (Item("In name only", sentence) for sentence in self.name_only())
+        weak = self.far.unprotected(self.after)
+        yield from (Item("Effectively unprotected", _capitalised(sentence)) for sentence in weak)
         if any(disclosed(part) for each in self.releases for part in each.parts):
             everything = (what_facts_disclose(policy) for policy in policies)
             yield from (Item("Unprotected", words) for words in dict.fromkeys(everything) if words is not None)
@@ -502,63 +482,108 @@ class Writer(ABC):
         known = [(policy.domain, fact) for policy in policies for fact in policy.known]
         yield from [f"Known fact: {fact.words(domain, whole=True)}." for domain, fact in known] or [NO_FACTS]
 
-    def meant(self) -> Iterator[Item]:
-        """Say what the strength means, where it is not counted in epsilon."""
+    def further(self) -> Iterator[Item]:
+        """Say what the strength means where it is not counted in epsilon, and for values several secret steps apart."""
         if meant := " or ".join(meaning_words(self.strength.measure, self.strength.amount)):
             yield Item("Strength", f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
+        yield from self.whole_record()
+        one_step = self.strength.exponent()
+        alone, together = (
+            [_apart(each, one_step) for each in found if each.lost]
+            for found in (self.far.of_attributes(), self.far.of_all())
+        )
+        yield from (Item("Further apart", sentence) for sentence in (*few(alone), *together))
 
-    def cited(self, promise: str, documents: str) -> Item:
-        """Say how to cite it: who published it when, what it is, what it promises, and the hashes of its documents."""
-        try:
-            made = str(datetime.fromisoformat(self.time).year)
-        except ValueError:
-            made = "no date"
-        who = f"{name(self.publisher)} ({made})" if self.publisher else f"({made})"
-        return Item("Cite as", f"{who}. {quoted(self.called)}. {promise}, blowfish-privacy; {documents}.")
+    def whole_record(self) -> Iterable[Item]:
+        """Say what is lost on a whole record, where that is not what a release loses."""
+        return ()
+
+    def made(self) -> Iterator[Item]:
+        """Say how the releases were made, with which software, and where the proofs are."""
+        yield Item("Definition", definition(self.policy, self.strength.measure))
+        if not self.releases:
+            return
+        if not self.together:
+            yield from (Item(_capitalised(unit), amount) for unit, amount in parameters(self.strength).items())
+        yield from (Item("Mechanism", self.about(each, made_with(each.parts))) for each in self.releases)
+        if not self.together:
+            most = max(self.releases[0].parts, key=lambda part: part.certificate.sensitivity.value)
+            yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
+        noisy = [each for each in self.releases if each.plan.amount]
+        versions = dict.fromkeys(worded(name(str(each.body["package"]["version"]))) for each in self.releases)
+        software = f"blowfish-privacy {', '.join(versions)}"
+        proofs = dict.fromkeys(each.plan.certificate.proof for each in noisy or self.releases)
+        every = [*(["docs/proofs/classes.md"] if self.together else []), *proofs]
+        yield Item("Proof", f"In the documentation of {software}: {', '.join(every)}")
+        sources = dict.fromkeys(str(each.body["randomness"]) for each in noisy)
+        bits = f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise."
+        yield Item("Randomness", bits)
+        yield Item("Software", software)
+
+    def composition(self, sums: str) -> Iterator[Item]:
+        """Say what adds up with what; ``sums`` says it of other releases."""
+        for each in self.releases:
+            if "groups" in each.body:
+                yield Item("Groups", self.about(each, together(each.main, each.body["groups"]["left_out"])))
+        yield Item("Composition", sums)
+        yield Item("Post-processing", POST_PROCESSING)
+
+    def cite(self, check: str, promise: str) -> Iterator[Item]:
+        """Say how to check it, and how to cite it: who published when what, what it promises, and its documents."""
+        yield Item("Check", check)
+        document = "document" if not self.together else "documents"
+        hashes = [str(each.body["sha256"]) for each in self.releases]
+        for each, sha256 in zip(self.releases, hashes, strict=True):
+            yield Item(document.capitalize(), self.about(each, f"sha256 {sha256}"))
+        yield from (Item("Policy", f"sha256 {policy.hash}") for policy in self.policies())
+        if self.releases:
+            try:
+                year = str(datetime.fromisoformat(self.time).year)
+            except ValueError:
+                year = "no date"
+            who = f"{name(self.publisher)} ({year})" if self.publisher else f"({year})"
+            short_hashes = ", ".join(sha256[:12] for sha256 in hashes)
+            cited = f"{who}. {quoted(self.called)}. {promise}, blowfish-privacy; {document} {short_hashes}."
+            yield Item("Cite as", cited)
+        yield Item("Method", METHOD)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _ReleaseWriter(Writer):
     """Writes the card of one release."""
 
-    found: VerifiedRelease
-    remarks: Sequence[str]
-
     def sections(self) -> Iterator[Section]:
+        sums = (
+            f"This statement is about one release, entry {self.releases[0].number} of the publisher's ledger. Losses "
+            "of further releases that tell about the same secrets add up: the publisher's statement about all releases "
+            "together has the sums, and what they mean."
+        )
+        check = "blowfish verify derives guarantee and error anew from the document."
+        # Why there is no loss is said above, where known facts may be the reason.
+        promise = self.releases[0].plan.certificate.promise
         yield Section("What was released", tuple(self._released()))
         yield Section("What is protected, and how strongly", tuple(self.protected()))
         yield Section("What is not protected", tuple(self.unprotected()))
         yield Section("How exact it is", tuple(self._error()))
-        yield Section("How it was made", tuple(self._made()))
-        yield Section("Other releases", tuple(self._composition()))
-        yield Section("How to check and cite it", tuple(self._cite()))
+        yield Section("How it was made", tuple(self.made()))
+        yield Section("Other releases", tuple(self.composition(sums)))
+        yield Section("How to check and cite it", tuple(self.cite(check, promise)))
 
     def summary(self) -> str:
+        (release,) = self.releases
         if not self.strength.amount:
-            return f"Published exactly: {why_exact(self.found.main)}, so the numbers are the exact ones, without noise."
-        some = f" {EXACT_GROUPS}" if any(not release.certificate.amount for release in self.found.parts) else ""
+            return f"Published exactly: {why_exact(release.main)}, so the numbers are the exact ones, without noise."
+        some = f" {EXACT_GROUPS}" if any(not part.certificate.amount for part in release.parts) else ""
         return f"{self.assured('', 'this release alone')}{some}"
 
-    def further(self) -> Iterator[Item]:
-        yield from self.meant()
-        alone, together = far_apart(self.found.main)
-        one_step = self.strength.exponent()
-        said = [*few([said for each in alone if (said := _apart(each, one_step))])]
-        if together is not None and (at_once := _apart(together, one_step)):
-            said.append(at_once)
-        yield from (Item("Further apart", sentence) for sentence in said)
-
-    def name_only(self) -> Iterable[str]:
-        return few([*in_name_only(self.found.main, heading="")])
-
     def _released(self) -> Iterator[Item]:
-        main, seen = self.found.main, self.seen
-        yield Item("Statistic", statistic(self.found.parts))
-        yield from (Item(heading, sentence) for heading, sentence in main.query.cautions().items())
-        every = main.policy.domain
-        yield from self.records(every if seen is None else every.project(seen))
-        if seen is not None:
-            others = [quoted(each) for each in every if each not in seen]
+        (release,) = self.releases
+        yield Item("Statistic", statistic(release.parts))
+        yield from (Item(heading, sentence) for heading, sentence in release.main.query.cautions().items())
+        every = self.policy.domain
+        yield from self.records(every if self.seen is None else every.project(self.seen))
+        if self.seen is not None:
+            others = [quoted(each) for each in every if each not in self.seen]
             more = f" and {len(others) - MOST_LISTED:,} more" if len(others) > MOST_LISTED else ""
             yield Item("Not looked at", f"Nothing in this answer depends on {', '.join(others[:MOST_LISTED])}{more}.")
         yield self.published()
@@ -567,40 +592,30 @@ class _ReleaseWriter(Writer):
         if not self.strength.amount:
             yield Item("Error", "None.")
             return
-        said = " ".join(self.remarks) or "It comes from the noise alone."
-        yield Item("Expected error", f"{error_words(self.found.parts)} {said}")
-        yield from self.notes(self.found, exact=False)
+        (release,), (result,) = self.releases, self.results
+        remarked = " ".join(remarks(result)) or "It comes from the noise alone."
+        yield Item("Expected error", f"{error_words(release.parts)} {remarked}")
+        yield from self.notes(release, exact=False)
 
-    def _made(self) -> Iterator[Item]:
-        main, parts, body = self.found.main, self.found.parts, self.found.body
-        made_by = software(body["package"]["version"])
-        yield Item("Definition", definition(main.policy, self.strength.measure))
-        for name_of, amount in parameters(self.strength).items():
-            yield Item(_capitalised(name_of), amount)
-        yield Item("Mechanism", made_with(parts))
-        most = max(parts, key=lambda release: release.certificate.sensitivity.value)
-        yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
-        yield Item("Proof", f"In the documentation of {made_by}: {main.certificate.proof}")
-        yield randomness([str(body["randomness"])] if self.strength.amount else [])
-        yield Item("Software", made_by)
 
-    def _composition(self) -> Iterator[Item]:
-        body = self.found.body
-        if "groups" in body:
-            yield Item("Groups", together(self.found.main, body["groups"]["left_out"]))
-        yield Item(
-            "Composition",
-            f"This statement is about one release, entry {self.found.number} of the publisher's ledger. Losses "
-            "of further releases that tell about the same secrets add up: the publisher's statement about all releases "
-            "together has the sums, and what they mean.",
+def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
+    """Read the text of a release document and state what it protects; refuse a document that does not verify."""
+    release = verification.examined(text, folder)
+    if not isinstance(release, VerifiedRelease):
+        raise SpecError(
+            f"the document does not verify, so nothing can be stated about it: {' '.join(release[:3])}",
+            hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
-        yield Item("Post-processing", POST_PROCESSING)
-
-    def _cite(self) -> Iterator[Item]:
-        sha256 = str(self.found.body["sha256"])
-        yield Item("Check", "blowfish verify derives guarantee and error anew from the document.")
-        yield Item("Document", f"sha256 {sha256}")
-        yield Item("Policy", f"sha256 {self.policy.hash}")
-        # Why there is no loss is said above, where known facts may be the reason.
-        yield self.cited(self.found.plan.certificate.promise, f"document {sha256[:12]}")
-        yield Item("Method", METHOD)
+    main = release.main
+    return _ReleaseWriter(
+        called=main.name,
+        policy=main.policy,
+        strength=Strength(main.certificate.loss.measure, main.certificate.amount),
+        releases=(release,),
+        publisher=publisher,
+        folder=folder,
+        far=FarLosses.of(main),
+        after="this release",
+        seen=attributes_seen(main),
+        why_none=f"this answer has no noise, since {why_exact(main)}",
+    ).card()

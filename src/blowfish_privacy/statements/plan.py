@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 from math import log
 from typing import Any
 
-from blowfish_privacy.errors import BlowfishError, LedgerError, RefusalError
+from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.ledger.composition import Quote
 from blowfish_privacy.ledger.entry import in_words
@@ -18,17 +17,17 @@ from blowfish_privacy.ledger.pair_loss import OwnLoss, as_charged
 from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.distances import UNPROTECTED
 from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Budget, meaning_words
 from blowfish_privacy.queries.query import joined, split
 from blowfish_privacy.release.explain import baseline_of, compare, comparison
-from blowfish_privacy.release.losses import full_domain, rows_planned, rows_released, weakest
+from blowfish_privacy.release.losses import FarLosses, full_domain, losses_of, rows_of
 from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan, query_words, selected
 from blowfish_privacy.release.spec import Unplanned
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.results import Result
-from blowfish_privacy.statements.ledger import FarLosses
 from blowfish_privacy.support.exact import about, rounded, rounded_down, rounded_up, show
 
 # What releases cost each class of secret pairs, what is spent already and what will be left.
@@ -346,8 +345,8 @@ def plan_view(plan: Plan) -> dict[str, Any]:
         "full_domain": None if whole is None else show(whole),
         "further_apart": [
             {"pair": each.pair, "steps": int(each.hops), "factor": each.factor}
-            for each in weakest(plan)
-            if each.hops > 1
+            for each in FarLosses.of(plan).weakest()
+            if each.hops > 1 and each.lost
         ],
     }
     promised = plan.mechanism.promises(plan.population.policy, whole) if parts else []
@@ -430,38 +429,31 @@ def releases_view(releases: Sequence[dict[str, Any]], *, spent: Fraction, remain
 # What plans would lose on values far apart, beside what their ledger has lost already.
 
 
-def in_name_only(plans: Sequence[Plan], quote: Quote | None, ledger: Ledger | None = None) -> list[str]:
-    """Say which values are protected in name only after these releases, and all that the ledger holds already.
+def unprotected_by(plans: Sequence[Plan], quote: Quote | None, ledger: Ledger | None = None) -> list[str]:
+    """Say which values are effectively unprotected after these releases, and all that the ledger holds already.
 
     ``quote`` is what the ledger, or one that is not made yet, says to those that are not paid for.
     """
     if ledger is None or quote is None:
-        own = tuple(_own(plan) for plan in plans)
-        pure = all(each.loss.measure is EPSILON for each in own)
+        losses, entries = tuple(map(_loss_of, plans)), ()
+        pure = all(each.loss.measure is EPSILON for each in losses)
         measure = quote.terms.measure if quote is not None else EPSILON if pure else RHO
-        lost = Loss.total((each.loss.measured_in(measure, each.policy.rows_per_person) for each in own), measure)
-        known = any(each.policy.known for each in own)
-        far = FarLosses(plans[0].policy, lost, lost.largest, None if known else own)
-        return [*far.in_name_only("these releases")]
-    entries, base = ledger.entries(), ledger.base
-    paid = {entry.key for entry in entries}
-    due = [as_charged(_own(plan), ledger.quote(_own(plan).loss, plan.policy)) for plan in plans if plan.key not in paid]
-    policy = plans[0].policy if base is None else ledger.policy(base)
-    far = FarLosses(policy, quote.after, quote.largest, made_by(ledger, due))
-    return [*far.in_name_only("these releases and those before" if entries else "these releases")]
+        lost = Loss.total((each.loss.measured_in(measure, each.policy.rows_per_person) for each in losses), measure)
+        known = any(each.policy.known for each in losses)
+        far = FarLosses(plans[0].policy, lost, None if known else losses)
+    else:
+        entries, base = ledger.entries(), ledger.base
+        paid = {entry.key for entry in entries}
+        due = [_loss_of(plan) for plan in plans if plan.key not in paid]
+        due = [as_charged(each, ledger.quote(each.loss, each.policy)) for each in due]
+        policy = plans[0].policy if base is None else ledger.policy(base)
+        far = FarLosses(policy, quote.after, losses_of(ledger, due))
+    after = "these releases and those before" if entries else "these releases"
+    return [f"{UNPROTECTED}{sentence}" for sentence in far.unprotected(after)]
 
 
-def made_by(ledger: Ledger, due: Sequence[OwnLoss] = ()) -> tuple[OwnLoss, ...] | None:
-    """Say what each release of a ledger lost by itself, and what those due will; None where that is not defined."""
-    try:
-        made = (*ledger.own_losses(partial(rows_released, ledger)), *due)
-    except (LedgerError, RefusalError):
-        return None
-    return None if any(each.policy.known for each in made) else made
-
-
-def _own(plan: Plan) -> OwnLoss:
-    return OwnLoss(plan.policy, plan.certificate.loss, rows_planned(plan))
+def _loss_of(plan: Plan) -> OwnLoss:
+    return OwnLoss(plan.policy, plan.certificate.loss, rows_of(plan))
 
 
 # What must be said before a budget is spent: for what, how much, and what stays unprotected.
@@ -493,7 +485,7 @@ class Confirmation:
     balances: tuple[tuple[str, ...], ...]
     """For each class of secret pairs: its name, what is spent, what these cost, what will be left."""
     unprotected: tuple[str, ...]
-    """What the policy leaves unprotected, or protects in name only, in all of them."""
+    """What the policy leaves unprotected, and what is effectively unprotected after all of them."""
 
 
 def confirmation(
@@ -524,5 +516,5 @@ def confirmation(
         releases=tuple(releases),
         spending=tuple(budget_words(quote)) if due else ("All of it was paid for before. Nothing is spent.",),
         balances=tuple(map(tuple, budget_rows(quote, policy))) if due else (),
-        unprotected=not_protected(policy, in_name_only(plans, quote, ledger)),
+        unprotected=not_protected(policy, unprotected_by(plans, quote, ledger)),
     )

@@ -18,9 +18,9 @@ from blowfish_privacy.policies.distances import (
     PairPromise,
     furthest,
     furthest_together,
-    is_name_only,
+    is_unprotected,
     pair_promise,
-    promised_in_name_only,
+    unprotected_after,
 )
 from blowfish_privacy.policies.explain import neighbouring, promise_words, unprotected
 from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, Strength
@@ -56,21 +56,21 @@ def policy_view(policy: Policy, budget: Budget | None = None) -> dict[str, Any]:
         "attributes": {name: policy.domain[name].size for name in policy.domain},
         "connected": policy.connected,
         "unprotected": list(unprotected(policy)),
-        "in_name_only": list(name_only_after(policy, budget)),
+        "in_name_only": list(unprotected_after_budget(policy, budget)),
         "known_facts": [fact.words(policy.domain) for fact in policy.known],
         "records": policy.records,
         "sensitivities": [_sensitivity(title, query, policy) for title, query in overview(policy.domain)],
     }
 
 
-def name_only_after(policy: Policy, budget: Budget | None) -> tuple[str, ...]:
-    """Say which values are protected in name only once all of a budget is spent; of none, after epsilon 1."""
+def unprotected_after_budget(policy: Policy, budget: Budget | None) -> tuple[str, ...]:
+    """Say which values are effectively unprotected once all of a budget is spent; of none, after epsilon 1."""
     if budget is None:
-        return promised_in_name_only(policy)
+        return unprotected_after(policy)
     lost = Strength(budget.measure, budget.amount)
     if isinstance(budget.measure, Approximate):
         lost = Strength(EPSILON, budget.measure.epsilon)
-    return promised_in_name_only(policy, lost.exponent, f"all of the budget ({budget.named})")
+    return unprotected_after(policy, lost.exponent, f"all of the budget ({budget.named})")
 
 
 def pair_view(policy: Policy, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -341,7 +341,7 @@ class Odds:
         whose = "for an attacker who knows the facts"
         if not self.policy.known:
             whose = "even for an attacker who knows every other record"
-        weak = " They are protected in name only." if is_name_only(self.exponent) else ""
+        weak = " They are effectively unprotected." if is_unprotected(self.exponent) else ""
         power = self.strength.words if self.steps == 1 else f"{self.steps} times epsilon"
         formula = f" (e to the {power})" if self.strength.measure is EPSILON else ""
         return (

@@ -6,10 +6,11 @@ up, so two values that differ in several attributes have lost at most the sum of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +19,23 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import Ledger, Report
 from blowfish_privacy.ledger.entry import by_class, in_words
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import IN_NAME_ONLY, furthest_apart
 from blowfish_privacy.policies.explain import presence_only
-from blowfish_privacy.privacy.certificate import is_differential_privacy
-from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, classes_met, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import EPSILON, Strength, meanings_view
+from blowfish_privacy.privacy.loss import EVERY, PRESENCE, Loss, PairClass, one_attribute_at_a_time
+from blowfish_privacy.privacy.measure import EPSILON, meanings_view
+from blowfish_privacy.release.losses import ProductLoss
 from blowfish_privacy.release.verification import Product, Released, VerifiedRelease, read_product
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.files import AnyResult, FilesBeside, files_beside, values_file
 from blowfish_privacy.statements.card import (
-    METHOD,
     MOST_LISTED,
-    POST_PROCESSING,
     Writer,
-    definition,
     error_of,
     error_words,
-    made_with,
-    randomness,
     remarks,
-    software,
     statistic,
     why_exact,
 )
 from blowfish_privacy.statements.card_page import Card, CardTable, Item, Picture, Section, card_view
-from blowfish_privacy.statements.ledger import FarLoss, FarLosses
-from blowfish_privacy.statements.plan import made_by
 
 
 def pairs_named(pairs: PairClass) -> str:
@@ -52,59 +44,6 @@ def pairs_named(pairs: PairClass) -> str:
         return quoted(pairs.attribute)
     said = {PRESENCE.kind: "whether a person is in the table", EVERY.kind: "every attribute"}
     return said.get(pairs.kind, "any attributes")
-
-
-@dataclass(frozen=True, eq=False)
-class ProductLoss:
-    """What a product lost, for use in sentences and tables."""
-
-    product: Product
-
-    def strength(self, amount: Fraction) -> Strength:
-        """Return a loss in the measure of the ledger, for use in sentences."""
-        return Strength(self.product.measure, amount)
-
-    @cached_property
-    def classes(self) -> dict[PairClass, Fraction]:
-        """The most that a pair of each class of the ledger's policy has lost.
-
-        What only the policy of some release calls secret, others may have published exactly: nothing is said of it.
-        """
-        policy, lost = self.product.policy, self.product.lost
-        return {pairs: lost.on(pairs) for pairs in classes_met(policy, policy.domain.names)}
-
-    @cached_property
-    def whole_record(self) -> Fraction | None:
-        """Bound the loss on records that differ in all that is secret, by one secret step in each attribute.
-
-        None where a secret pair changes some attributes at once and it takes several to change all, and where known
-        facts leave no proof that steps add up.
-        """
-        policy, measure = self.product.policy, self.product.measure
-        if not policy.steps_add_up:
-            return None
-        if not one_attribute_at_a_time(policy):
-            one_step = policy.graph.connected and furthest_apart(policy) is None
-            return self.classes.get(ALL) if one_step and policy.graph.has_edges else None
-        steps = [(amount, 1) for pairs, amount in self.classes.items() if pairs.kind == "attribute"]
-        chains = [steps] if steps else []
-        if PRESENCE in self.classes:
-            # One record is removed, and another is added.
-            chains.append([(self.classes[PRESENCE], 2)])
-        return min((measure.along(chain) for chain in chains), default=None)
-
-    def in_name_only(self, heading: str = IN_NAME_ONLY) -> Iterator[str]:
-        """Say which values all releases together protect in name only; no attribute is left out."""
-        return self._far.in_name_only("all releases", heading)
-
-    def far_apart(self) -> Iterator[FarLoss]:
-        """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
-        return self._far.some(MOST_LISTED)
-
-    @cached_property
-    def _far(self) -> FarLosses:
-        product = self.product
-        return FarLosses(product.policy, product.lost, product.spent, made_by(product.ledger))
 
 
 # The releases of a product, each in a line or two.
@@ -116,11 +55,11 @@ def named(released: VerifiedRelease, product: Product) -> str:
     return f"{quoted(released.name)} (entry {released.number})" if several else quoted(released.name)
 
 
-def release_words(released: Released, product: Product) -> str:
+def release_words(released: Released, result: AnyResult, product: Product) -> str:
     """Say what a release is, how wrong, what it lost and when."""
     said = [statistic(released.parts)]
     if released.plan.amount:
-        said += [f"Typical error {error_words(released.parts)}", *remarks(from_text(released.text, product.folder))]
+        said += [f"Typical error {error_words(released.parts)}", *remarks(result)]
     else:
         said += [f"Without noise: {why_exact(released.main)}."]
     entry, own, charged = released.entry, released.plan.certificate.loss, released.entry.loss
@@ -240,18 +179,21 @@ def product_card(
 ) -> Card:
     """State what the releases of a product that was read protect together; ``files`` are those of each release."""
     refuse_unsound(product)
+    loss = ProductLoss(product)
     return _ProductWriter(
         called=title or product.ledger.name.removesuffix(".ledger"),
-        time=next((str(each.body["time"]) for each in reversed(product.released)), ""),
         policy=product.policy,
-        strength=Strength(product.measure, product.spent),
-        full=is_differential_privacy(product.policy),
+        strength=loss.strength(product.spent),
         releases=product.released,
         publisher=publisher,
+        folder=product.folder,
+        far=loss.far,
+        after="all releases",
         names={each.number: named(each, product) for each in product.released},
         why_none="no release has noise",
         together=True,
         product=product,
+        loss=loss,
         files=files,
     ).card()
 
@@ -270,23 +212,31 @@ class _ProductWriter(Writer):
     """Writes the card of all releases of a ledger together."""
 
     product: Product
+    loss: ProductLoss
     files: Mapping[int, FilesBeside] | None
 
     def sections(self) -> Iterator[Section]:
+        product, many = self.product, len(self.releases) + len(self.product.unreleased)
+        charges = "its one charge" if many == 1 else f"all its {many:,} charges"
+        sums = (
+            f"The sums are those of the publisher's ledger, with {charges}. What other ledgers released about the same "
+            "people is not in them, and adds up with it."
+        )
+        check = (
+            "blowfish verify derives guarantee and error of each release anew from its document; for the custodian of "
+            "the ledger it checks all of them, and that they add up to what is stated here."
+        )
+        several = "1 release" if len(self.releases) == 1 else f"{len(self.releases):,} releases"
+        promise = f"{several}, together {product.measure.words(product.spent)}"
         lost = [*self.records(self.policy.domain), *self.protected()]
         lost += [Item("Budget", _budget(self.loss))] if self.strength.amount else []
         yield Section("What was published", tuple(self._published()))
         yield Section("What all of it lost, and how strongly it protects", tuple(lost), loss_table(self.loss))
         yield Section("What is not protected", tuple(self.unprotected()))
         yield Section("Pictures", (), pictures=tuple(self._pictures()))
-        yield Section("How it was made", tuple(self._made()))
-        yield Section("Other releases", tuple(self._composition()))
-        yield Section("How to check and cite it", tuple(self._cite()))
-
-    @cached_property
-    def loss(self) -> ProductLoss:
-        """What all of it lost."""
-        return ProductLoss(self.product)
+        yield Section("How it was made", tuple(self.made()))
+        yield Section("Other releases", tuple(self.composition(sums)))
+        yield Section("How to check and cite it", tuple(self.cite(check, promise)))
 
     def summary(self) -> str:
         product, strength = self.product, self.strength
@@ -312,23 +262,17 @@ class _ProductWriter(Writer):
             )
         return said
 
-    def further(self) -> Iterator[Item]:
+    def whole_record(self) -> Iterator[Item]:
         yield Item(
             "The table",
             "For each attribute the table above has the most that one of its secret pairs has lost, the factor that "
             "this means and how sure somebody undecided can become, rounded up.",
         )
-        yield from self.meant()
         yield Item("Whole record", _whole_record(self.loss))
-        far = (each for each in self.loss.far_apart() if each.lost is None or each.lost.amount)
-        yield from (Item("Further apart", each.words) for each in far)
-
-    def name_only(self) -> Iterable[str]:
-        return self.loss.in_name_only(heading="")
 
     def _published(self) -> Iterator[Item]:
-        for each in self.product.released:
-            said, beside = release_words(each, self.product), self._beside(each)
+        for each, result in zip(self.product.released, self.results, strict=True):
+            said, beside = release_words(each, result, self.product), self._beside(each)
             foreign = ", ".join(quoted(path.name) for path in beside.foreign)
             if self.files is not None and not beside.own:
                 said += " Its files are not beside this page."
@@ -349,50 +293,10 @@ class _ProductWriter(Writer):
         return (self.files or {}).get(each.entry.number, FilesBeside())
 
     def _pictures(self) -> Iterator[Picture]:
-        for each in self.product.released:
-            made = from_text(each.text, self.product.folder)
-            if values_file(made) is None:
+        for each, result in zip(self.product.released, self.results, strict=True):
+            if values_file(result) is None:
                 drawn = (path.name for path in self._beside(each).own if path.name.endswith(".png"))
-                yield Picture(named(each, self.product), partial(_draw, made), next(drawn, None))
-
-    def _made(self) -> Iterator[Item]:
-        released = self.product.released
-        noisy = [each for each in released if each.plan.amount]
-        yield Item("Definition", definition(self.policy, self.strength.measure))
-        if not released:
-            return
-        yield from (Item("Mechanism", self.about(each, made_with(each.parts))) for each in released)
-        yield randomness([*dict.fromkeys(str(each.body["randomness"]) for each in noisy)])
-        proofs = dict.fromkeys(each.plan.certificate.proof for each in noisy)
-        yield Item("Proof", f"In the documentation: {', '.join(['docs/proofs/classes.md', *proofs])}")
-        versions = dict.fromkeys(str(each.body["package"]["version"]) for each in released)
-        yield Item("Software", software(*versions))
-
-    def _composition(self) -> Iterator[Item]:
-        every = len(self.product.released) + len(self.product.unreleased)
-        charges = "its one charge" if every == 1 else f"all its {every:,} charges"
-        yield Item(
-            "Composition",
-            f"The sums are those of the publisher's ledger, with {charges}. What other ledgers released about the same "
-            "people is not in them, and adds up with it.",
-        )
-        yield Item("Post-processing", POST_PROCESSING)
-
-    def _cite(self) -> Iterator[Item]:
-        product = self.product
-        yield Item(
-            "Check",
-            "blowfish verify derives guarantee and error of each release anew from its document; for the custodian of "
-            "the ledger it checks all of them, and that they add up to what is stated here.",
-        )
-        yield from (Item("Documents", self.about(each, f"sha256 {each.body['sha256']}")) for each in product.released)
-        yield from (Item("Policy", f"sha256 {policy.hash}") for policy in self.policies())
-        if product.released:
-            many = len(product.released)
-            said = f"{many:,} release{'' if many == 1 else 's'}, together {product.measure.words(product.spent)}"
-            hashes = ", ".join(str(each.body["sha256"])[:12] for each in product.released)
-            yield self.cited(said, f"documents {hashes}")
-        yield Item("Method", METHOD)
+                yield Picture(named(each, self.product), partial(_draw, result), next(drawn, None))
 
 
 def _draw(made: AnyResult) -> tuple[str, bytes]:
@@ -408,6 +312,7 @@ def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] 
     """Show the statement about a product, with its numbers; amounts are exact, in the measure of the ledger."""
     loss = ProductLoss(product)
     whole, beside = loss.whole_record, files or {}
+    far = (*islice(loss.far.of_attributes(), MOST_LISTED), *loss.far.of_all())
     return {
         **card_view(card),
         "budget": product.terms.view,
@@ -420,9 +325,7 @@ def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] 
             for named, amount in in_words(product.lost, product.policy).items()
         },
         "whole_record": None if whole is None else {"lost": str(whole), **_meaning(loss, whole)},
-        "further_apart": [
-            {"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in loss.far_apart()
-        ],
+        "further_apart": [{"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in far],
         "releases": [_release_view(each, beside.get(each.entry.number, FilesBeside())) for each in product.released],
         "not_handed_out": [
             {

@@ -16,11 +16,11 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.privacy.loss import Loss, PairClass, changing
 from blowfish_privacy.privacy.measure import RHO, Approximate, Strength
+from blowfish_privacy.release.losses import ProductLoss
 from blowfish_privacy.release.verification import read_product
 from blowfish_privacy.statements.card import error_words, make_card
 from blowfish_privacy.statements.card_page import escaped, markdown, page
 from blowfish_privacy.statements.product import (
-    ProductLoss,
     loss_words,
     product_card,
     product_verification_view,
@@ -165,7 +165,7 @@ def test_pairs_that_change_several_attributes_have_no_sum():
     assert loss.whole_record is None
     assert view["whole_record"] is None
     # A histogram changes in two counts, however far a record moves.
-    assert "secret steps apart, and all the same protected no less than Strength says" in text
+    assert "secret steps apart, but no less protected than Strength says" in text
 
 
 def test_under_facts_nothing_is_summed_that_is_not_proved():
@@ -301,7 +301,7 @@ def test_a_statement_says_what_a_reader_gets_and_how_wrong_that_is():
             assert escaped(remark) in markdown(make_card(each.text))
 
 
-def test_values_far_apart_are_left_out_where_they_are_protected_no_less():
+def test_values_far_apart_may_be_protected_no_less():
     """A mean by groups: who changes groups loses most, and all steps along the values together less than that."""
     domain = bp.Domain(pay=bp.Integer(0, 40), zone=bp.Categorical(["A", "B"]))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(pay=bp.DistanceThreshold(1), zone=bp.FullDomain()))
@@ -309,7 +309,7 @@ def test_values_far_apart_are_left_out_where_they_are_protected_no_less():
     lost = {pairs.attribute: amount for pairs, amount in made.certificate.loss}
     assert 40 * lost["pay"] < lost["zone"] == Fraction(1, 5)
     text = markdown(make_card(made.text))
-    assert "“pay” 0 and 40 are" not in text
+    assert "“pay” 0 and 40 are 40 secret steps apart, but no less protected than Strength says." in text
     assert "are 41 secret steps apart and protected less: a factor 1." in text
 
 
@@ -336,12 +336,12 @@ def test_what_all_releases_together_protect_in_name_only_stands_under_not_protec
         cards.append(make_card(session.release(bp.Cumulative("age"), epsilon="0.3", name=name).text))
     _, _, text, _ = stated(session)
     # 20 steps of 0.3 are e^6, less than 1,000; of 0.6 they are e^12, which is 162,755.
-    assert not any("In name only" in markdown(card) for card in cards)
+    assert not any("Effectively unprotected" in markdown(card) for card in cards)
     bare = text.partition("## What is not protected")[2].partition("##")[0]
-    named = [line for line in bare.splitlines() if line.startswith("- **In name only**")]
+    named = [line for line in bare.splitlines() if line.startswith("- **Effectively unprotected**")]
     assert [line.partition(" are ")[0] for line in named] == [
-        "- **In name only**: “age” 0 and 20",
-        "- **In name only**: (“age” 0, “sex” F) and (“age” 20, “sex” M)",
+        "- **Effectively unprotected**: “age” 0 and 20",
+        "- **Effectively unprotected**: (“age” 0, “sex” F) and (“age” 20, “sex” M)",
     ]
     if budget == 10:
         assert "may change by a factor up to 162,755 after all releases." in named[0]
@@ -411,6 +411,6 @@ def test_a_later_policy_whose_secrets_depend_on_more_attributes_has_a_card():
     other = bp.Session(bp.Counts(np.full(domain.shape, 3)), bp.Policy(domain, secrets=by_value), ledger=session.ledger)
     other.release(bp.Histogram("v"), epsilon=1, name="second")
     _, loss, _, _ = stated(session)
-    (apart,) = loss.far_apart()
+    (apart,) = loss.far.of_attributes()
     # Three steps, but a histogram changes in two counts, however far a record moves.
-    assert apart.lost.amount == loss.classes[changing("v")] == 2
+    assert apart.lost == loss.classes[changing("v")] == 2
