@@ -33,7 +33,7 @@ from blowfish_privacy.statements.ledger import (
     ledger_view,
     loss_view,
     loss_words,
-    lost_in_words,
+    lost_on,
     lost_on_pair,
     lost_on_whole_record,
     verification_view,
@@ -119,7 +119,7 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
                 *(
                     asked_in_words(e) if mixed else e.loss.measure.number(e.epsilon),
                     e.loss.measure.number(e.charged),
-                    lost_in_words(e),
+                    lost_on(e.loss),
                 ),
             ]
             for e in opened.entries()

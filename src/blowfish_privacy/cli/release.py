@@ -51,7 +51,7 @@ from blowfish_privacy.statements.plan import (
 def plan(file: str, explain: bool, as_json: bool) -> int:  # noqa: FBT001
     """Show what the releases of FILE will cost and how wrong they will be. Reads no values, spends nothing.
 
-    Where the number of rows is needed, public and not stated in FILE, the data are asked for it, and for nothing else.
+    Where the number of rows is needed, public and not stated in FILE, it is read from the data, and nothing else is.
     A release that cannot be planned says why and does not stop the others; its exit code is that of the command.
     """
     loaded = load_in_part(file)
@@ -92,7 +92,7 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     """Run the releases of FILE: asks, charges the ledger, reads the data, writes JSON, CSV and PNG.
 
     A release that the ledger already holds is written again as it was and costs nothing. Before the charge no value is
-    read; the number of rows may be asked for, where it is public, and not for releases that exceed the budget.
+    read; the number of rows may be read, where it is public, and not for releases that exceed the budget.
 
     Where one release cannot be planned, none is run, unless those to be run are named with --only.
     """

@@ -150,7 +150,7 @@ def _what(plan: Plan) -> Iterator[str]:
     yield f"Release {plan.name!r}: the {plan.query.noun} of {plan.query.subject}{selected} ({many})."
     yield from _groups(plan)
     if plan.records is not None and plan.policy.records is None:
-        yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
+        yield f"The number of records is public here: {plan.records:,}. Nothing else was read from the data."
 
 
 def _groups(plan: Plan) -> Iterator[str]:

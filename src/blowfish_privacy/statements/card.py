@@ -29,7 +29,7 @@ from blowfish_privacy.release.reading import Release, notices_of
 from blowfish_privacy.release.verification import VerifiedRelease
 from blowfish_privacy.results import Result, from_text
 from blowfish_privacy.results.files import AnyResult
-from blowfish_privacy.statements.card_page import Card, Item, Section
+from blowfish_privacy.statements.card_page import Card, Item, Label, Section
 from blowfish_privacy.support.exact import about, rounded_up
 from blowfish_privacy.support.text import LONGEST_NAME
 
@@ -47,6 +47,7 @@ EXACT = "None: the numbers are the exact ones."
 EXACT_GROUPS = "Some groups are published exactly, without noise: they are listed under what is not protected."
 MOST_LISTED = 6
 _LONGEST = 1200
+_NEVER_CUT = (Label.UNPROTECTED, Label.KNOWN)
 
 
 def statistic(releases: Sequence[Release]) -> str:
@@ -269,7 +270,7 @@ def error_of(release: Release) -> Mapping[str, Any]:
 
 
 def error_words(releases: Sequence[Release]) -> str:
-    """Say how wrong the noise makes an answer: of its least and its most exact group, if there are any.
+    """Say how wrong the noise makes an answer: of its least and its most accurate group, if there are any.
 
     The two bounds need not be those of one group: which is the largest depends on the law of the noise.
     """
@@ -278,7 +279,7 @@ def error_words(releases: Sequence[Release]) -> str:
     within = max(float(error["within_95_in_100"]) for error in errors)
     least = min(float(error["rmse"]) for error in errors)
     alike = len(errors) == 1 or about(least) == about(float(worst["rmse"]))
-    spread = "" if alike else f" in the least exact group, {about(least)} in the most exact"
+    spread = "" if alike else f" in the least accurate group, {about(least)} in the most accurate"
     return (
         f"{about(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
         f"95 in 100 are within {about(within)}."
@@ -286,12 +287,9 @@ def error_words(releases: Sequence[Release]) -> str:
 
 
 def remarks(made: AnyResult) -> list[str]:
-    """Return what a result says about the numbers that it shows; that of the least exact group, if there are any."""
+    """Return what a result says about the numbers that it shows; that of the least accurate group, if there are any."""
     shown: list[Result] = [made] if isinstance(made, Result) else [*made.values()]
     return max(shown, key=lambda result: result.stated_error).remarks()
-
-
-_NEVER_CUT = ("Unprotected", "Exact or assumed known")
 
 
 def parameters(lost: Strength) -> dict[str, str]:
@@ -411,31 +409,31 @@ class Writer(ABC):
         shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
         more = len(domain.names) - MOST_LISTED
         shown += [f"and {more:,} more attribute{'s' * (more > 1)}"] if more > 0 else []
-        yield Item("Values a record can have", f"{'; '.join(shown)}.")
+        yield Item(Label.VALUES, f"{'; '.join(shown)}.")
 
     def protected(self) -> Iterator[Item]:
         """Say whose values are protected, which of them, and how strongly."""
         policy, strength = self.policy, self.strength
         words = policy.words(self.seen)
-        yield Item("Privacy unit", unit(policy))
+        yield Item(Label.UNIT, unit(policy))
         for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
-            yield Item("Protected", sentence)
+            yield Item(Label.PROTECTED, sentence)
         if not words.sentences:
-            yield Item("Protected", "Nothing: the policy has no secret values.")
+            yield Item(Label.PROTECTED, "Nothing: the policy has no secret values.")
         if not strength.amount:
-            yield Item("Strength", f"None: {self.why_none}.")
+            yield Item(Label.STRENGTH, f"None: {self.why_none}.")
             return
         if words.sentences:
-            yield Item("Protected", hidden(policy, "Strength"), alone=hidden(policy, strength.measure.unit))
+            yield Item(Label.PROTECTED, hidden(policy, "Strength"), alone=hidden(policy, strength.measure.unit))
         said = strength_words(policy, strength)
-        yield Item("Strength", f"All releases together: {said[0].lower()}{said[1:]}" if self.together else said)
+        yield Item(Label.STRENGTH, f"All releases together: {said[0].lower()}{said[1:]}" if self.together else said)
         yield from self.further()
         if not policy.steps_add_up:
-            yield Item("Further apart", FURTHER_UNDER_FACTS)
+            yield Item(Label.APART, FURTHER_UNDER_FACTS)
         if strength.grade:
             read = "all releases" if self.together else "one release"
             said = f"{_capitalised(strength.words)} is large: {read} may change odds {strength.factor()} times"
-            yield Item("Warning", f"{said}, which protects {strength.grade}.")
+            yield Item(Label.WARNING, f"{said}, which protects {strength.grade}.")
 
     def unprotected(self) -> Iterator[Item]:
         """List what no noise of these releases hides; nothing is left out."""
@@ -445,15 +443,15 @@ class Writer(ABC):
                 yield from self.notes(each, exact=True)
             else:
                 exactly = self.about(each, f"{why_exact(each.main)}, so it is as it is.")
-                yield Item("No noise", _capitalised(exactly))
+                yield Item(Label.NO_NOISE, _capitalised(exactly))
         said = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
-        yield from (Item("Unprotected", sentence) for sentence in dict.fromkeys(said))
+        yield from (Item(Label.UNPROTECTED, sentence) for sentence in dict.fromkeys(said))
         weak = self.far.unprotected(self.after)
         yield from (Item("Effectively unprotected", _capitalised(sentence)) for sentence in weak)
         if any(disclosed(part) for each in self.releases for part in each.parts):
             everything = (what_facts_disclose(policy) for policy in policies)
-            yield from (Item("Unprotected", words) for words in dict.fromkeys(everything) if words is not None)
-        yield from (Item("Exact or assumed known", each) for each in dict.fromkeys(self._quantities(policies)))
+            yield from (Item(Label.UNPROTECTED, words) for words in dict.fromkeys(everything) if words is not None)
+        yield from (Item(Label.KNOWN, each) for each in dict.fromkeys(self._quantities(policies)))
         if any(policy.known and policy.compensation == "secret-moves" for policy in policies):
             yield Item("Weaker than usual", WEAKER)
         if self.strength.amount and not self.policy.known and not self.full:
@@ -485,14 +483,14 @@ class Writer(ABC):
     def further(self) -> Iterator[Item]:
         """Say what the strength means where it is not counted in epsilon, and for values several secret steps apart."""
         if meant := " or ".join(meaning_words(self.strength.measure, self.strength.amount)):
-            yield Item("Strength", f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
+            yield Item(Label.STRENGTH, f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
         yield from self.whole_record()
         one_step = self.strength.exponent()
         alone, together = (
             [_apart(each, one_step) for each in found if each.lost]
             for found in (self.far.of_attributes(), self.far.of_all())
         )
-        yield from (Item("Further apart", sentence) for sentence in (*few(alone), *together))
+        yield from (Item(Label.APART, sentence) for sentence in (*few(alone), *together))
 
     def whole_record(self) -> Iterable[Item]:
         """Say what is lost on a whole record, where that is not what a release loses."""
@@ -505,10 +503,12 @@ class Writer(ABC):
             return
         if not self.together:
             yield from (Item(_capitalised(unit), amount) for unit, amount in parameters(self.strength).items())
-        yield from (Item("Mechanism", self.about(each, made_with(each.parts))) for each in self.releases)
+        yield from (Item(Label.MECHANISM, self.about(each, made_with(each.parts))) for each in self.releases)
         if not self.together:
             most = max(self.releases[0].parts, key=lambda part: part.certificate.sensitivity.value)
-            yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
+            yield Item(
+                Label.SENSITIVITY, f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem})."
+            )
         noisy = [each for each in self.releases if each.plan.amount]
         versions = dict.fromkeys(worded(name(str(each.body["package"]["version"]))) for each in self.releases)
         software = f"blowfish-privacy {', '.join(versions)}"
@@ -517,16 +517,16 @@ class Writer(ABC):
         yield Item("Proof", f"In the documentation of {software}: {', '.join(every)}")
         sources = dict.fromkeys(str(each.body["randomness"]) for each in noisy)
         bits = f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise."
-        yield Item("Randomness", bits)
+        yield Item(Label.RANDOMNESS, bits)
         yield Item("Software", software)
 
     def composition(self, sums: str) -> Iterator[Item]:
         """Say what adds up with what; ``sums`` says it of other releases."""
         for each in self.releases:
             if "groups" in each.body:
-                yield Item("Groups", self.about(each, together(each.main, each.body["groups"]["left_out"])))
-        yield Item("Composition", sums)
-        yield Item("Post-processing", POST_PROCESSING)
+                yield Item(Label.GROUPS, self.about(each, together(each.main, each.body["groups"]["left_out"])))
+        yield Item(Label.COMPOSITION, sums)
+        yield Item(Label.POST_PROCESSING, POST_PROCESSING)
 
     def cite(self, check: str, promise: str) -> Iterator[Item]:
         """Say how to check it, and how to cite it: who published when what, what it promises, and its documents."""
@@ -564,7 +564,7 @@ class _ReleaseWriter(Writer):
         yield Section("What was released", tuple(self._released()))
         yield Section("What is protected, and how strongly", tuple(self.protected()))
         yield Section("What is not protected", tuple(self.unprotected()))
-        yield Section("How exact it is", tuple(self._error()))
+        yield Section("How accurate it is", tuple(self._error()))
         yield Section("How it was made", tuple(self.made()))
         yield Section("Other releases", tuple(self.composition(sums)))
         yield Section("How to check and cite it", tuple(self.cite(check, promise)))
@@ -578,7 +578,7 @@ class _ReleaseWriter(Writer):
 
     def _released(self) -> Iterator[Item]:
         (release,) = self.releases
-        yield Item("Statistic", statistic(release.parts))
+        yield Item(Label.STATISTIC, statistic(release.parts))
         yield from (Item(heading, sentence) for heading, sentence in release.main.query.cautions().items())
         every = self.policy.domain
         yield from self.records(every if self.seen is None else every.project(self.seen))

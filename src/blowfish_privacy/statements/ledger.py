@@ -11,11 +11,12 @@ from math import isinf
 from typing import Any
 
 from blowfish_privacy.ledger import Entry, Ledger
-from blowfish_privacy.ledger.entry import read_amount, write_loss
+from blowfish_privacy.ledger.entry import in_words, read_amount, write_loss
 from blowfish_privacy.ledger.pair_loss import PairLoss
 from blowfish_privacy.ledger.verification import Report
+from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import furthest_apart
-from blowfish_privacy.privacy.loss import ALL, EVERY
+from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, deltas, meanings_view, short
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.losses import FarLosses, rows_released
@@ -58,17 +59,25 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def lost_in_words(entry: Entry) -> str:
-    """Say what an entry was charged to which secret pairs, where that is not all."""
-    whole = {pairs.whole for pairs, _ in entry.loss} - {EVERY, ALL}
-    if not whole:
-        return "all" if entry.charged else ""
-    lost = [
-        (pairs.attribute or pairs.kind, entry.loss.on(pairs)) for pairs in sorted(whole, key=lambda each: each.order)
-    ]
-    partly = " (some values)" if any(pairs.within for pairs, _ in entry.loss) else ""
-    alike = all(amount == entry.charged for _, amount in lost)
-    return ", ".join(name if alike else f"{name} {entry.loss.measure.number(amount)}" for name, amount in lost) + partly
+def lost_on(loss: Loss, policy: Policy | None = None) -> str:
+    """Name the secret pairs that something is lost on, and how much where it is not the same on all."""
+    lost = lost_by_class(loss, policy)
+    if not lost:
+        return "-"
+    alike = len({*lost.values()}) == 1
+    partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
+    shown = {class_name(name): rounded_up(amount) for name, amount in lost.items()}
+    return ", ".join(name if alike else f"{name} {amount}" for name, amount in shown.items()) + partly
+
+
+def lost_by_class(loss: Loss, policy: Policy | None) -> dict[str, Fraction]:
+    """Say what is lost on each class of secret pairs, where anything is."""
+    return {name: amount for name, amount in in_words(loss, policy).items() if amount}
+
+
+def class_name(name: str) -> str:
+    """Name a class of secret pairs in a table."""
+    return "anything" if name == "all" else name
 
 
 def failures(ledger: Ledger) -> dict[int, str]:
@@ -179,7 +188,7 @@ def history(ledger: Ledger) -> tuple[HistoryRow, ...]:
             made=entry.made[:19].replace("T", " "),
             release=entry.description,
             charged=entry.loss.measure.words(entry.charged) if entry.charged else "nothing",
-            lost_on=lost_in_words(entry),
+            lost_on=lost_on(entry.loss),
             failed=failed.get(entry.number),
         )
         for entry in reversed(ledger.entries())

@@ -28,6 +28,7 @@ from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan, query_wo
 from blowfish_privacy.release.spec import Unplanned
 from blowfish_privacy.release.spending import Spending
 from blowfish_privacy.results import Result
+from blowfish_privacy.statements.ledger import class_name, lost_by_class, lost_on
 from blowfish_privacy.support.exact import about, rounded, rounded_down, rounded_up, show
 
 # What releases cost each class of secret pairs, what is spent already and what will be left.
@@ -56,7 +57,7 @@ def budget_view(quote: Quote, policy: Policy) -> dict[str, Any]:
 def budget_rows(quote: Quote, policy: Policy) -> list[list[str]]:
     """Write a quote as the rows of a table."""
     return [
-        [_name(name), rounded_up(spent), rounded_up(cost), rounded_down(left)]
+        [class_name(name), rounded_up(spent), rounded_up(cost), rounded_down(left)]
         for name, spent, cost, left in _classes(quote, policy)
     ]
 
@@ -68,12 +69,12 @@ def budget_shares(quotes: Sequence[tuple[str, Quote]], start: Quote, policy: Pol
     """
     rows: dict[str, dict[str, Any]] = {}
     for name, spent in in_words(start.after, policy).items():
-        rows[name] = {"pairs": _name(name), "spent": str(spent), "takes": {}, "left": str(start.budget - spent)}
+        rows[name] = {"pairs": class_name(name), "spent": str(spent), "takes": {}, "left": str(start.budget - spent)}
     before = in_words(start.after, policy)
     for release, quote in quotes:
         after = in_words(quote.after, policy)
         for name, lost in after.items():
-            row = rows.setdefault(name, {"pairs": _name(name), "spent": "0", "takes": {}})
+            row = rows.setdefault(name, {"pairs": class_name(name), "spent": "0", "takes": {}})
             taken = lost - before.get(name, Fraction(0))
             if taken:
                 row["takes"][release] = str(taken)
@@ -112,31 +113,11 @@ def terms_words(terms: Budget) -> Iterator[str]:
         yield f"All of {terms.words} means {means}. A pure epsilon e costs e^2 / 2."
 
 
-def lost_on(loss: Loss, policy: Policy) -> str:
-    """Name the secret pairs that a release is lost on, and how much where it is not the same on all."""
-    lost = _lost(loss, policy)
-    if not lost:
-        return "-"
-    alike = len({*lost.values()}) == 1
-    partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
-    shown = (_name(name) if alike else f"{_name(name)} {rounded_up(amount)}" for name, amount in lost.items())
-    return ", ".join(shown) + partly
-
-
-def _lost(loss: Loss, policy: Policy) -> dict[str, Fraction]:
-    """Say what is lost on each class of secret pairs, where anything is."""
-    return {name: amount for name, amount in in_words(loss, policy).items() if amount}
-
-
 def _classes(quote: Quote, policy: Policy) -> Iterator[tuple[str, Fraction, Fraction, Fraction]]:
     before, after = in_words(quote.before, policy), in_words(quote.after, policy)
     for name, lost in after.items():
         spent = before.get(name, Fraction(0))
         yield name, spent, lost - spent, quote.budget - lost
-
-
-def _name(name: str) -> str:
-    return "anything" if name == "all" else name
 
 
 # How wrong a plan will be, as plain values for pictures: beside plain differential privacy, by size, by amount.
@@ -153,7 +134,7 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
     """Show the typical error of a plan and what it draws on; quick for all kinds of releases."""
     error, plain = plan.expected_error(), plan.plain_error()
     loss = plan.certificate.loss
-    lost, draws_on = _lost(loss, plan.policy), lost_on(loss, plan.policy)
+    lost, draws_on = lost_by_class(loss, plan.policy), lost_on(loss, plan.policy)
     if len({*lost.values()}) > 1:
         draws_on = ", ".join(f"{name} ({about(float(amount))})" for name, amount in lost.items())
     return {

@@ -413,7 +413,7 @@ _AS_GOOD_AS_EQUAL = 0.005
 
 
 def gained(plans: Sequence[Plan]) -> str:
-    """Say in one sentence how many times as exact each answer with noise is, and which gain nothing."""
+    """Say in one sentence how many times more accurate each answer with noise is, and which gain nothing."""
     better: list[tuple[float, str]] = []
     same: list[str] = []
     for plan in plans:
@@ -427,7 +427,7 @@ def gained(plans: Sequence[Plan]) -> str:
     if not better:
         return "Gained: nothing in accuracy over plain differential privacy at the same epsilon."
     (most, first), *rest = sorted(better, reverse=True)
-    said = f"{first} is {about(most)} times as exact as under plain differential privacy at the same epsilon"
+    said = f"{first} is {about(most)} times more accurate than under plain differential privacy at the same epsilon"
     more = [f"{name} {about(ratio)} times" for ratio, name in rest]
     return f"Gained: {_listed([said, *more])}{f'; nothing is gained for {_listed(same)}' if same else ''}."
 

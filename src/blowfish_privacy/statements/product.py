@@ -64,11 +64,11 @@ def release_words(released: Released, result: AnyResult, product: Product) -> st
         said += [f"Without noise: {why_exact(released.main)}."]
     entry, own, charged = released.entry, released.plan.certificate.loss, released.entry.loss
     if not charged.largest:
-        return " ".join([*said, f"It lost nothing (entry {entry.number})."])
+        return " ".join([*said, f"Privacy cost: none (entry {entry.number})."])
     same = own.measure.words(own.largest) == charged.measure.words(charged.largest)
     counted = "" if same else f"{own.measure.words(own.largest)}, counted as "
     rule = "" if released.plan.policy.hash == product.policy.hash else f"; {entry.rule}"
-    return " ".join([*said, f"It lost {counted}{loss_words(charged)} (entry {entry.number}{rule})."])
+    return " ".join([*said, f"Privacy cost: {counted}{loss_words(charged)} (entry {entry.number}{rule})."])
 
 
 def loss_words(loss: Loss) -> str:
@@ -231,7 +231,7 @@ class _ProductWriter(Writer):
         lost = [*self.records(self.policy.domain), *self.protected()]
         lost += [Item("Budget", _budget(self.loss))] if self.strength.amount else []
         yield Section("What was published", tuple(self._published()))
-        yield Section("What all of it lost, and how strongly it protects", tuple(lost), loss_table(self.loss))
+        yield Section("What is protected, and how strongly", tuple(lost), loss_table(self.loss))
         yield Section("What is not protected", tuple(self.unprotected()))
         yield Section("Pictures", (), pictures=tuple(self._pictures()))
         yield Section("How it was made", tuple(self.made()))
@@ -278,7 +278,7 @@ class _ProductWriter(Writer):
                 said += " Its files are not beside this page."
             elif foreign:
                 said += f" Beside this page, but not what was released: {foreign}."
-            yield Item(named(each, self.product), said, tuple(path.name for path in beside.own))
+            yield Item(named(each, self.product), said, files=tuple(path.name for path in beside.own))
             cautions = each.main.query.cautions().items()
             yield from (Item(heading, self.about(each, caution)) for heading, caution in cautions)
             if each.plan.amount:

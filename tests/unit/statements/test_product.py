@@ -194,7 +194,7 @@ def test_groups_exact_answers_and_made_up_records_are_told():
     product, _, text, view = stated(session)
     # Zones A and B are apart: at A 0.25 + 0.25 were lost, at B 0.5; the records add 0.5 on both.
     assert session.ledger.balances["age"] == 1
-    assert "in the least exact group" in text
+    assert "in the least accurate group" in text
     assert "for each “zone”" in text
     assert "The number of records of each “zone”" in text
     assert "(of some records)" in text
@@ -259,7 +259,8 @@ def test_the_bounds_of_several_groups_are_the_largest_of_each():
         return SimpleNamespace(mechanism=None, certificate=SimpleNamespace(amount=1), body={"error": error})
 
     said = (
-        "2.5 (root mean squared) for a cell in the least exact group, 2.4 in the most exact; 95 in 100 are within 5.24."
+        "2.5 (root mean squared) for a cell in the least accurate group, 2.4 in the most accurate; "
+        "95 in 100 are within 5.24."
     )
     assert error_words([group(2.5, 5.07), group(2.4, 5.239)]) == said
 
@@ -353,7 +354,7 @@ def test_notes_on_exactness_stand_with_the_releases_and_not_under_what_is_not_pr
     released = session.release(bp.Mean("age"), epsilon=1, name="mean")
     (notice,) = released.notices
     _, _, text, _ = stated(session)
-    for shown, heading in ((text, "What was published"), (markdown(make_card(released.text)), "How exact it is")):
+    for shown, heading in ((text, "What was published"), (markdown(make_card(released.text)), "How accurate it is")):
         sections = dict(part.split("\n", 1) for part in shown.split("\n## ")[1:])
         assert [name for name, section in sections.items() if notice in section] == [heading]
 
