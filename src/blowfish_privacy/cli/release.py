@@ -103,8 +103,8 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     folder, wanted = Path(out), [ending for ending in EXTRA if extra[ending]]
     reserved, held = [each.name for each in loaded.releases], session.ledger.document
     outputs = {
-        made.name: ReleaseFiles.checked(folder, made.name, held(made.key), reserved=reserved, extra=wanted)
-        for made in batch.plans
+        planned.name: ReleaseFiles.checked(folder, planned.name, held(planned.key), reserved=reserved, extra=wanted)
+        for planned in batch.plans
     }
     if as_json and batch.due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
@@ -114,8 +114,8 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     except OSError as error:
         raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.") from None
     written: list[dict[str, Any]] = []
-    for made in batch.plans:
-        result, files = batch.release(made), outputs[made.name]
+    for planned in batch.plans:
+        result, files = batch.release(planned), outputs[planned.name]
         try:
             files.write(result)
         except MemoryError:
@@ -124,7 +124,7 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
                 hint="free some memory and run the command again: it is written at no cost.",
             ) from None
         paths = [str(path) for path in files.holding(result)]
-        written.append(release_view(result, batch.earlier.get(made.key), paths, kept=files.kept and str(files.kept)))
+        written.append(release_view(result, batch.earlier.get(planned.key), paths, kept=files.kept and str(files.kept)))
     if as_json:
         print_json(releases_view(written, spent=batch.cost, remaining=session.remaining))
         return
@@ -180,9 +180,9 @@ _tell = partial(echo, err=True)
 
 
 def _warn_of_notices(plans: Sequence[Plan]) -> None:
-    for made in plans:
-        for notice in made.notices:
-            warn(f"{made.name}: {notice}")
+    for each in plans:
+        for notice in each.notices:
+            warn(f"{each.name}: {notice}")
 
 
 def _confirm(batch: Batch, *, yes: bool) -> None:

@@ -39,8 +39,8 @@ def furthest_apart(
 ) -> tuple[dict[str, object], dict[str, object], Hops] | None:
     """Find two records that differ in all that is secret and are many steps apart; None if they are no chain apart."""
     apart = [(one, other, policy.distance(one, other)) for one, other in _corners(policy, names)]
-    found = max(apart, key=lambda corner: corner[2], default=None)
-    return found if found is not None and 1 < found[2] < inf else None
+    furthest = max(apart, key=lambda corner: corner[2], default=None)
+    return furthest if furthest is not None and 1 < furthest[2] < inf else None
 
 
 def longest_chain(policy: Policy, names: Collection[str]) -> int:

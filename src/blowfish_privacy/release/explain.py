@@ -106,13 +106,13 @@ def _planned(plan: Plan) -> Plan | None:
     # One that was asked for by name is compared with itself, a default with the default.
     named = None if kind.default_for(plan.query) else kind.name
     try:
-        asked = joined(plan.query, plan.selection)
+        query = joined(plan.query, plan.selection)
         spending = Spending(plan.mechanism.counted_in, plan.amount, noise="gaussian" if plan.rho else "laplace")
-        baseline = make_plan(asked, usual, spending=spending, mechanism=named, records=plan.records)
+        baseline = make_plan(query, usual, spending=spending, mechanism=named, records=plan.records)
         if baseline.mechanism.stands_in_for and not plan.mechanism.stands_in_for:
             # It was chosen over a better guarantee, and guarantees are compared.
             guaranteed = baseline.mechanism.stands_in_for
-            baseline = make_plan(asked, usual, spending=spending, mechanism=guaranteed, records=plan.records)
+            baseline = make_plan(query, usual, spending=spending, mechanism=guaranteed, records=plan.records)
         return replace(baseline, assumed=plan.assumed)
     except BlowfishError:
         return None
@@ -206,13 +206,13 @@ def _error(plan: Plan) -> Iterator[str]:
     yield from _totals(plan)
     typical = plan.typical_errors()
     if typical:
-        said = ", ".join(f"{about(rmse)} ({shape})" for shape, rmse in typical.items())
+        errors = ", ".join(f"{about(rmse)} ({shape})" for shape, rmse in typical.items())
         step = "Without negative counts" if plan.query.answer == "grid" else "After ordering"
-        yield f"{step}, simulated on public synthetic shapes with as many records: {said}."
+        yield f"{step}, simulated on public synthetic shapes with as many records: {errors}."
     ratios = plan.typical_ratios()
     if ratios:
-        said = ", ".join(f"{about(ratio)} ({shape})" for shape, ratio in ratios.items())
-        yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {said}."
+        errors = ", ".join(f"{about(ratio)} ({shape})" for shape, ratio in ratios.items())
+        yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {errors}."
     plain = plan.plain_error()
     if plain is not None:
         kind = "plain add-or-remove" if plan.policy.size == "unknown" else "plain"

@@ -76,9 +76,9 @@ def any_change(
     if len(changed) == 1:
         others = {other: Public() for other in policy.domain if other not in changed}
         full = PerAttribute({changed[0]: FullDomain(), **others}) if others else FullDomain()
-        found = _found(_certified(mechanism, policy, full))
+        certified = _found(_certified(mechanism, policy, full))
         alone = query.on(policy.domain).domain.names == (changed[0],) and mechanism.independent_rows
-        return found or (_of_each_pair(mechanism, policy, changed[0]) if alone else None)
+        return certified or (_of_each_pair(mechanism, policy, changed[0]) if alone else None)
     at_once = _found(_certified(mechanism, policy, FullDomain()))
     if at_once is not None:
         return at_once
@@ -115,8 +115,8 @@ def full_domain(plan: Plan) -> Fraction | None:
     policy = plan.population.policy
     if document.published(plan.query, policy, plan.mechanism) is not None:
         return None
-    found = _certified(plan.mechanism, policy, FullDomain())
-    return None if found is None else found.amount
+    certificate = _certified(plan.mechanism, policy, FullDomain())
+    return None if certificate is None else certificate.amount
 
 
 def _found(certificate: Certificate | None) -> AnyChange | None:

@@ -100,8 +100,9 @@ def values(attribute: Attribute) -> str:
         shown = [worded(name(attribute.show(position))) for position in range(min(attribute.size, MOST_LISTED))]
         more = attribute.size - len(shown)
         return ", ".join(shown) + (f" and {more:,} more" if more else "")
-    said = f"{attribute.size:,} bins, {first} to {last}" if isinstance(attribute, Binned) else f"{first} to {last}"
-    return f"{said} (values beyond count as the nearest)" if attribute.outside == "clamp" else said
+    bins = f"{attribute.size:,} bins, " if isinstance(attribute, Binned) else ""
+    beyond = " (values beyond count as the nearest)" if attribute.outside == "clamp" else ""
+    return f"{bins}{first} to {last}{beyond}"
 
 
 def few(sentences: Sequence[str]) -> Iterator[str]:
@@ -132,10 +133,10 @@ def why_exact(release: Release) -> str:
     """Say why an answer has no noise."""
     if not disclosed(release):
         return "nothing that the policy keeps secret shows in this answer"
-    said = "no secret pair that the known facts leave possible changes this answer"
+    reason = "no secret pair that the known facts leave possible changes this answer"
     if release.policy.compensation == "anywhere":
-        return said
-    return f"{said}, for anybody who knows each record up to secret values"
+        return reason
+    return f"{reason}, for anybody who knows each record up to secret values"
 
 
 def others(policy: Policy) -> str:
@@ -151,13 +152,13 @@ def made_with(releases: Sequence[Release]) -> str:
         alike.setdefault(noise if release.certificate.amount else EXACT, []).append(release)
     if len(alike) == 1:
         return next(iter(alike))
-    said: list[str] = []
-    every = [*alike.items()]
-    for noise, (first, *others) in (every[0], every[-1]):
+    sentences: list[str] = []
+    kinds = [*alike.items()]
+    for noise, (first, *others) in (kinds[0], kinds[-1]):
         shared = " and ".join(f"{quoted(each)} {worded(name(str(value)))}" for each, value in first.group.items())
         more = f" and {len(others):,} more" if others else ""
-        said.append(f"For {shared}{more} ({lost_by(first)}): {noise}")
-    return " ".join([*said, *(["For the other groups: as the document says."] if len(alike) > 2 else [])])
+        sentences.append(f"For {shared}{more} ({lost_by(first)}): {noise}")
+    return " ".join([*sentences, *(["For the other groups: as the document says."] if len(alike) > 2 else [])])
 
 
 def together(costliest: Release, left_out: int) -> str:
@@ -185,15 +186,15 @@ def lost_by(release: Release) -> str:
 def definition(policy: Policy, measure: Measure) -> str:
     """Say which definition of privacy is met."""
     full = is_differential_privacy(policy)
-    said = {EPSILON: "Blowfish privacy, pure epsilon (no delta)", RHO: "Zero-concentrated Blowfish privacy (rho)"}.get(
+    kind = {EPSILON: "Blowfish privacy, pure epsilon (no delta)", RHO: "Zero-concentrated Blowfish privacy (rho)"}.get(
         measure, "Blowfish privacy with epsilon and delta"
     )
     if policy.size == "unknown":
         both = "of bounded differential privacy (a person's values change) and of" if full else "of"
-        return f"{said}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
+        return f"{kind}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
     rows = policy.rows_per_person
     of = "" if rows == 1 else f" of the values of up to {rows:,} records, not of how many a person has"
-    return f"{said}; here it is bounded differential privacy{of}." if full else f"{said}."
+    return f"{kind}; here it is bounded differential privacy{of}." if full else f"{kind}."
 
 
 def flavour(policy: Policy, measure: Measure) -> str:
@@ -201,10 +202,10 @@ def flavour(policy: Policy, measure: Measure) -> str:
     full = is_differential_privacy(policy)
     kind = "" if measure is EPSILON else " (zero-concentrated)" if measure is RHO else " (epsilon and delta)"
     if policy.size == "unknown":
-        said = "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
+        kind_words = "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
     else:
-        said = "Bounded differential privacy" if full else "Blowfish privacy"
-    return f"{said}{kind}"
+        kind_words = "Bounded differential privacy" if full else "Blowfish privacy"
+    return f"{kind_words}{kind}"
 
 
 def name(text: str) -> str:
@@ -286,16 +287,16 @@ def error_words(releases: Sequence[Release]) -> str:
     )
 
 
-def remarks(made: AnyResult) -> list[str]:
+def remarks(result: AnyResult) -> list[str]:
     """Return what a result says about the numbers that it shows; that of the least accurate group, if there are any."""
-    shown: list[Result] = [made] if isinstance(made, Result) else [*made.values()]
-    return max(shown, key=lambda result: result.stated_error).remarks()
+    groups: list[Result] = [result] if isinstance(result, Result) else [*result.values()]
+    return max(groups, key=lambda group: group.stated_error).remarks()
 
 
 def parameters(lost: Strength) -> dict[str, str]:
     """Write the measure and the amount, and what they mean as epsilon at some deltas."""
-    found = meanings(lost.measure, lost.amount)
-    meant = {f"epsilon at delta {short(delta)}": rounded_up(epsilon) for epsilon, delta in found}
+    bounds = meanings(lost.measure, lost.amount)
+    meant = {f"epsilon at delta {short(delta)}": rounded_up(epsilon) for epsilon, delta in bounds}
     return {lost.measure.unit: rounded_up(lost.amount), **meant}
 
 
@@ -425,15 +426,15 @@ class Writer(ABC):
             return
         if words.sentences:
             yield Item(Label.PROTECTED, hidden(policy, "Strength"), alone=hidden(policy, strength.measure.unit))
-        said = strength_words(policy, strength)
-        yield Item(Label.STRENGTH, f"All releases together: {said[0].lower()}{said[1:]}" if self.together else said)
+        odds = strength_words(policy, strength)
+        yield Item(Label.STRENGTH, f"All releases together: {odds[0].lower()}{odds[1:]}" if self.together else odds)
         yield from self.further()
         if not policy.steps_add_up:
             yield Item(Label.APART, FURTHER_UNDER_FACTS)
         if strength.grade:
             read = "all releases" if self.together else "one release"
-            said = f"{_capitalised(strength.words)} is large: {read} may change odds {strength.factor()} times"
-            yield Item(Label.WARNING, f"{said}, which protects {strength.grade}.")
+            large = f"{_capitalised(strength.words)} is large: {read} may change odds {strength.factor()} times"
+            yield Item(Label.WARNING, f"{large}, which protects {strength.grade}.")
 
     def unprotected(self) -> Iterator[Item]:
         """List what no noise of these releases hides; nothing is left out."""
@@ -444,8 +445,8 @@ class Writer(ABC):
             else:
                 exactly = self.about(each, f"{why_exact(each.main)}, so it is as it is.")
                 yield Item(Label.NO_NOISE, _capitalised(exactly))
-        said = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
-        yield from (Item(Label.UNPROTECTED, sentence) for sentence in dict.fromkeys(said))
+        sentences = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
+        yield from (Item(Label.UNPROTECTED, sentence) for sentence in dict.fromkeys(sentences))
         weak = self.far.unprotected(self.after)
         yield from (Item("Effectively unprotected", _capitalised(sentence)) for sentence in weak)
         if any(disclosed(part) for each in self.releases for part in each.parts):
@@ -487,8 +488,8 @@ class Writer(ABC):
         yield from self.whole_record()
         one_step = self.strength.exponent()
         alone, together = (
-            [_apart(each, one_step) for each in found if each.lost]
-            for found in (self.far.of_attributes(), self.far.of_all())
+            [_apart(each, one_step) for each in pairs if each.lost]
+            for pairs in (self.far.of_attributes(), self.far.of_all())
         )
         yield from (Item(Label.APART, sentence) for sentence in (*few(alone), *together))
 

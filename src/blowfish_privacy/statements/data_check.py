@@ -33,11 +33,11 @@ def fit_in_words(check: DataCheck) -> str:
         return "Not all fit: see above."
     clamped = sum(column.outside or 0 for column in check.columns)
     missing = sum(column.missing or 0 for column in check.columns)
-    said = [
+    counts = [
         *([f"{_values(clamped)} outside will be clamped"] if clamped else []),
         *([f"{_values(missing)} missing will count as declared"] if missing else []),
     ]
-    return "; ".join(["All fit", *said]) + "."
+    return "; ".join(["All fit", *counts]) + "."
 
 
 def data_check_words(check: DataCheck) -> list[str]:
@@ -50,10 +50,10 @@ def _column_words(column: ColumnCheck) -> Iterator[str]:
         nearest = "the nearest is" if len(column.similar) == 1 else "the nearest are"
         yield f"{column.name}: there is no such column; {nearest} {_listed(column.similar)}."
     if column.undeclared:
-        said = ", ".join(f"{value!r} in {rows:,} row{'s' if rows != 1 else ''}" for value, rows in column.undeclared)
+        values = ", ".join(f"{value!r} in {rows:,} row{'s' if rows != 1 else ''}" for value, rows in column.undeclared)
         wrong = (column.malformed or 0) + (0 if column.smallest is not None else column.outside or 0)
         others = ", and others" if sum(rows for _, rows in column.undeclared) < wrong else ""
-        yield f"{column.name}: not declared, the most frequent first: {said}{others}."
+        yield f"{column.name}: not declared, the most frequent first: {values}{others}."
         yield from (f"{column.name}: {hint}" for hint in column.hints)
     if column.smallest is not None:
         ends = f"from {column.smallest} to {column.largest}" if column.smallest != column.largest else column.smallest

@@ -31,7 +31,7 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
     failed = failures(ledger)
     entries: list[dict[str, Any]] = []
     for entry in ledger.entries():
-        own, asked = entry.requested
+        measure, amount = entry.requested
         losses = json.loads(write_loss(entry.loss))
         view = {
             "entry": entry.number,
@@ -39,14 +39,14 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
             "release": entry.label,
             "mechanism": entry.mechanism,
             "policy": entry.policy.hash,
-            own.name: str(asked),
+            measure.name: str(amount),
             "charged": str(entry.charged),
             "loss": [{**pairs, "amount": str(read_amount(pairs["amount"]))} for pairs in losses],
             "rule": entry.rule,
             "failed": failed.get(entry.number),
         }
         entries.append(view)
-    whole = None if ledger.measure is EPSILON else lost_on_whole_record(ledger)
+    record = None if ledger.measure is EPSILON else lost_on_whole_record(ledger)
     return {
         "budget": str(ledger.budget),
         "measure": ledger.measure.unit,
@@ -54,7 +54,7 @@ def ledger_view(ledger: Ledger) -> dict[str, Any]:
         **({"means": meanings_view(ledger.measure, ledger.budget)} if ledger.measure is RHO else {}),
         "remaining": str(ledger.remaining),
         "balances": {name: str(lost) for name, lost in ledger.balances.items()},
-        **({} if whole is None else {"whole_record": {"steps": whole.steps, **_loss_view(*whole.lost)}}),
+        **({} if record is None else {"whole_record": {"steps": record.steps, **_loss_view(*record.lost)}}),
         "entries": entries,
     }
 
@@ -87,8 +87,8 @@ def failures(ledger: Ledger) -> dict[int, str]:
 
 def asked_in_words(entry: Entry) -> str:
     """Say what an entry asked for, in its own measure."""
-    own, amount = entry.requested
-    return own.words(amount)
+    measure, amount = entry.requested
+    return measure.words(amount)
 
 
 def lost_on_pair(ledger: Ledger, first: Mapping[str, Any], second: Mapping[str, Any]) -> PairLoss:
@@ -139,8 +139,8 @@ def loss_words(*lost: PairLoss) -> str:
     if isinf(most):
         return "everything: nothing protects this pair"
     means = [f"epsilon {rounded_up(epsilon)} at delta {short(delta)}" for epsilon, delta in _means(lost)]
-    said = lost[0].measure.words(Fraction(most))
-    return f"{said}, which means {'; '.join(means)}" if means else said
+    words = lost[0].measure.words(Fraction(most))
+    return f"{words}, which means {'; '.join(means)}" if means else words
 
 
 def _means(lost: Sequence[PairLoss]) -> Iterator[tuple[Fraction, Fraction]]:
@@ -180,7 +180,7 @@ class HistoryRow:
 
 def history(ledger: Ledger) -> tuple[HistoryRow, ...]:
     """Read the entries of a ledger, the newest first."""
-    failed = {entry: made[:19].replace("T", " ") for entry, made in failures(ledger).items()}
+    failed = {entry: time[:19].replace("T", " ") for entry, time in failures(ledger).items()}
     return tuple(
         HistoryRow(
             number=entry.number,

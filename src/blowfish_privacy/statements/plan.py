@@ -209,16 +209,16 @@ def by_amount(
         return []
     start, unit = spending.amount or plan.amount, spending.unit if spending.amount else plan.mechanism.counted_in
     varied = replace(spending, unit=unit, error=None)
-    asked, rows = joined(plan.query, plan.selection), list[dict[str, Any]]()
+    query, rows = joined(plan.query, plan.selection), list[dict[str, Any]]()
     named = None if type(plan.mechanism).default_for(plan.query) else plan.mechanism.name
     for factor in factors:
         stated = replace(varied, amount=start * factor)
         try:
-            made = make_plan(asked, plan.policy, spending=stated, mechanism=named, records=plan.records, sizes=sizes)
+            other = make_plan(query, plan.policy, spending=stated, mechanism=named, records=plan.records, sizes=sizes)
         except BlowfishError:
             # Noise too large to be drawn, or too few records: there is no such plan.
             continue
-        error = replace(made, assumed=plan.assumed).expected_error().rmse
+        error = replace(other, assumed=plan.assumed).expected_error().rmse
         rows.append({"amount": show(start * factor), "measure": unit.name, "rmse": error, "stated": factor == 1})
     return rows
 
@@ -315,7 +315,7 @@ def unplanned_cells(unplanned: Unplanned) -> list[str]:
 
 def plan_view(plan: Plan) -> dict[str, Any]:
     """Show one plan; errors are root mean squared, and those of plain differential privacy for the same epsilon."""
-    whole = full_domain(plan)
+    whole_record = full_domain(plan)
     parts = [
         {"title": each.title, "cells": each.numbers, "rmse": each.rmse, "plain_differential_privacy_rmse": each.plain}
         for each in comparison(plan)
@@ -323,14 +323,14 @@ def plan_view(plan: Plan) -> dict[str, Any]:
     view = {
         **_row(plan),
         # What is kept of a whole record where it is hidden, and of values several steps apart.
-        "full_domain": None if whole is None else show(whole),
+        "full_domain": None if whole_record is None else show(whole_record),
         "further_apart": [
             {"pair": each.pair, "steps": int(each.hops), "factor": each.factor}
             for each in FarLosses.of(plan).weakest()
             if each.hops > 1 and each.lost
         ],
     }
-    promised = plan.mechanism.promises(plan.population.policy, whole) if parts else []
+    promised = plan.mechanism.promises(plan.population.policy, whole_record) if parts else []
     return {**view, "parts": parts, "promises": promised} if parts else view
 
 

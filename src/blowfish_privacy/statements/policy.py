@@ -22,7 +22,7 @@ from blowfish_privacy.policies.distances import (
     pair_promise,
     unprotected_after,
 )
-from blowfish_privacy.policies.explain import neighbouring, promise_words, unprotected
+from blowfish_privacy.policies.explain import promise_words, unprotected, with_facts
 from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, Strength
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries.counts import Cumulative, Histogram
@@ -169,14 +169,14 @@ class Reach:
     def words(self) -> list[str]:
         """Say in one line for each number of steps which values are that far away; nearest first."""
         by_steps = sorted(self.bands, key=lambda band: (band.steps is None, band.steps or 0))
-        said: list[str] = []
+        lines: list[str] = []
         for steps, group in groupby(by_steps, key=lambda band: band.steps):
             values = " and ".join(band.text for band in group)
             if steps is None:
-                said.append(f"{values}: not protected from {self.text}")
+                lines.append(f"{values}: not protected from {self.text}")
             elif steps:
-                said.append(f"{values}: {_many(steps, 'step')} from {self.text}")
-        return said
+                lines.append(f"{values}: {_many(steps, 'step')} from {self.text}")
+        return lines
 
 
 def graph_view(policy: Policy, name: str, focus: int = 0, also: int | None = None) -> GraphView:
@@ -215,9 +215,9 @@ def reach(policy: Policy, name: str, focus: int) -> Reach:
         hops = policy.apart(first, second)
         return None if isinf(hops) else int(hops)
 
-    asked = range(size) if size <= _MOST_ASKED else sorted({*_window(size, focus, 200), *_spread(0, size, 200)})
-    ends = _last_of_bands(steps, [at for at in asked if at >= focus])
-    starts = _last_of_bands(steps, [at for at in reversed(asked) if at <= focus])
+    positions = range(size) if size <= _MOST_ASKED else sorted({*_window(size, focus, 200), *_spread(0, size, 200)})
+    ends = _last_of_bands(steps, [at for at in positions if at >= focus])
+    starts = _last_of_bands(steps, [at for at in reversed(positions) if at <= focus])
     bands: list[Band] = []
     cuts = sorted({*(end + 1 for end in ends), *starts})
     for first, last in ((a, b - 1) for a, b in pairwise(cuts)):
@@ -228,10 +228,10 @@ def reach(policy: Policy, name: str, focus: int) -> Reach:
     return Reach(attribute.show(focus), tuple(bands), points)
 
 
-def _last_of_bands(steps: Callable[[int], int | None], asked: list[int]) -> list[int]:
+def _last_of_bands(steps: Callable[[int], int | None], positions: list[int]) -> list[int]:
     """Walk away from the first of some positions; return where bands of equally many steps end, of the nearest few."""
     ends: list[int] = []
-    for near, far in pairwise(asked):
+    for near, far in pairwise(positions):
         while steps(near) != steps(far) and len(ends) < _MOST_BANDS:
             same, last, beyond = steps(near), near, far
             while abs(beyond - last) > 1:
@@ -241,7 +241,7 @@ def _last_of_bands(steps: Callable[[int], int | None], asked: list[int]) -> list
             near = last + (1 if far > near else -1)
         if len(ends) == _MOST_BANDS:
             return ends
-    return [*ends, asked[-1]]
+    return [*ends, positions[-1]]
 
 
 def _alone(policy: Policy, name: str) -> SecretGraph:
@@ -326,17 +326,13 @@ class Odds:
     @property
     def sentence(self) -> str:
         """Say how far apart the two are and what a release may do to the odds between them."""
-        said, pair = self.promise, " and ".join(self.values)
-        if said.promised == "tables":
-            return (
-                f"{pair} are {said.apart}. With known facts the promise is about tables that satisfy them: no output "
-                f"is more than {self.factor} times as likely on one table as on another {neighbouring(self.policy)}"
-                f"{self.strength.but}. Where the facts leave no such table, nothing protects the value."
-            )
-        if said.promised != "odds":
-            return promise_words(self.policy, said, pair)
+        promise, pair = self.promise, " and ".join(self.values)
+        if promise.promised == "tables":
+            return f"{pair} are {promise.apart}. {with_facts(self.policy, str(self.factor), self.strength.but)}"
+        if promise.promised != "odds":
+            return promise_words(self.policy, promise, pair)
         if not self.strength.amount:
-            return f"{pair} are {said.apart}. A release that loses nothing on them leaves the odds as they are."
+            return f"{pair} are {promise.apart}. A release that loses nothing on them leaves the odds as they are."
         # With known facts the promise is not about somebody who knows all other records.
         whose = "for an attacker who knows the facts"
         if not self.policy.known:
@@ -345,7 +341,7 @@ class Odds:
         power = self.strength.words if self.steps == 1 else f"{self.steps} times epsilon"
         formula = f" (e to the {power})" if self.strength.measure is EPSILON else ""
         return (
-            f"{pair} are {said.apart}. After a loss of {self.strength.words}, the odds between them have changed "
+            f"{pair} are {promise.apart}. After a loss of {self.strength.words}, the odds between them have changed "
             f"by at most a factor {self.factor}{formula}{self.strength.but}, {whose}.{weak}"
         )
 
@@ -427,9 +423,9 @@ def gained(plans: Sequence[Plan]) -> str:
     if not better:
         return "Gained: nothing in accuracy over plain differential privacy at the same epsilon."
     (most, first), *rest = sorted(better, reverse=True)
-    said = f"{first} is {about(most)} times more accurate than under plain differential privacy at the same epsilon"
+    gains = f"{first} is {about(most)} times more accurate than under plain differential privacy at the same epsilon"
     more = [f"{name} {about(ratio)} times" for ratio, name in rest]
-    return f"Gained: {_listed([said, *more])}{f'; nothing is gained for {_listed(same)}' if same else ''}."
+    return f"Gained: {_listed([gains, *more])}{f'; nothing is gained for {_listed(same)}' if same else ''}."
 
 
 def given_up(policy: Policy) -> str:

@@ -42,8 +42,8 @@ def pairs_named(pairs: PairClass) -> str:
     """Name a class of secret pairs by what they change."""
     if pairs.kind == "attribute":
         return quoted(pairs.attribute)
-    said = {PRESENCE.kind: "whether a person is in the table", EVERY.kind: "every attribute"}
-    return said.get(pairs.kind, "any attributes")
+    words = {PRESENCE.kind: "whether a person is in the table", EVERY.kind: "every attribute"}
+    return words.get(pairs.kind, "any attributes")
 
 
 # The releases of a product, each in a line or two.
@@ -57,18 +57,18 @@ def named(released: VerifiedRelease, product: Product) -> str:
 
 def release_words(released: Released, result: AnyResult, product: Product) -> str:
     """Say what a release is, how wrong, what it lost and when."""
-    said = [statistic(released.parts)]
+    sentences = [statistic(released.parts)]
     if released.plan.amount:
-        said += [f"Typical error {error_words(released.parts)}", *remarks(result)]
+        sentences += [f"Typical error {error_words(released.parts)}", *remarks(result)]
     else:
-        said += [f"Without noise: {why_exact(released.main)}."]
-    entry, own, charged = released.entry, released.plan.certificate.loss, released.entry.loss
+        sentences += [f"Without noise: {why_exact(released.main)}."]
+    entry, proved, charged = released.entry, released.plan.certificate.loss, released.entry.loss
     if not charged.largest:
-        return " ".join([*said, f"Privacy cost: none (entry {entry.number})."])
-    same = own.measure.words(own.largest) == charged.measure.words(charged.largest)
-    counted = "" if same else f"{own.measure.words(own.largest)}, counted as "
+        return " ".join([*sentences, f"Privacy cost: none (entry {entry.number})."])
+    same = proved.measure.words(proved.largest) == charged.measure.words(charged.largest)
+    counted = "" if same else f"{proved.measure.words(proved.largest)}, counted as "
     rule = "" if released.plan.policy.hash == product.policy.hash else f"; {entry.rule}"
-    return " ".join([*said, f"Privacy cost: {counted}{loss_words(charged)} (entry {entry.number}{rule})."])
+    return " ".join([*sentences, f"Privacy cost: {counted}{loss_words(charged)} (entry {entry.number}{rule})."])
 
 
 def loss_words(loss: Loss) -> str:
@@ -93,10 +93,10 @@ def loss_words(loss: Loss) -> str:
 
 def loss_table(loss: ProductLoss) -> CardTable:
     """Write for each class of secret pairs what it lost and what that means."""
-    measure, whole = loss.product.measure, loss.whole_record
+    measure, whole_record = loss.product.measure, loss.whole_record
     lost = {pairs_named(pairs): amount for pairs, amount in loss.classes.items()}
-    if whole is not None and len(lost) > 1:
-        lost["all attributes, a secret step in each"] = whole
+    if whole_record is not None and len(lost) > 1:
+        lost["all attributes, a secret step in each"] = whole_record
     rows: list[tuple[str, ...]] = []
     for named, amount in lost.items():
         strength = loss.strength(amount)
@@ -106,12 +106,12 @@ def loss_table(loss: ProductLoss) -> CardTable:
 
 
 def _whole_record(loss: ProductLoss) -> str:
-    policy, whole = loss.product.policy, loss.whole_record
-    if whole is None and not policy.steps_add_up:
+    policy, amount = loss.product.policy, loss.whole_record
+    if amount is None and not policy.steps_add_up:
         return "No sum is stated: with known facts steps of several attributes need not add up."
-    if whole is None:
+    if amount is None:
         return "A secret pair may change several attributes at once; what lies further apart is listed below."
-    words = loss.strength(whole).words
+    words = loss.strength(amount).words
     if not one_attribute_at_a_time(policy):
         return f"Any two values of a record are a secret pair, so no more than {words} is lost on a whole record."
     if presence_only(policy):
@@ -126,14 +126,14 @@ def _whole_record(loss: ProductLoss) -> str:
 def _budget(loss: ProductLoss) -> str:
     product = loss.product
     most = f"{'epsilon ' if product.measure is EPSILON else ''}{product.terms.kept}"
-    said = (
+    limit = (
         f"No secret pair may ever lose more than {most}, whatever else is released from the same ledger; the one that "
         f"lost the most has lost {product.measure.words(product.spent)}."
     )
     if product.measure is EPSILON:
-        return said
+        return limit
     return (
-        f"{said} The sums describe releases that were fixed beforehand; for releases that were chosen by what earlier "
+        f"{limit} The sums describe releases that were fixed beforehand; for releases that were chosen by what earlier "
         "ones showed, the promise is that of the whole budget."
     )
 
@@ -249,18 +249,18 @@ class _ProductWriter(Writer):
         if not strength.amount:
             why = "; ".join(dict.fromkeys(why_exact(each.main) for each in exact))
             return f"{counted}, published exactly: {why}, so the numbers are the exact ones, without noise."
-        said = f"{counted}. {self.assured(' in all', 'all of them')}"
+        text = f"{counted}. {self.assured(' in all', 'all of them')}"
         if exact:
-            said += f" {len(exact):,} of them {'is' if len(exact) == 1 else 'are'} published exactly, without noise."
-        whole = self.loss.whole_record
-        if whole is not None and whole > strength.amount:
-            certain = self.loss.strength(whole)
-            said += (
+            text += f" {len(exact):,} of them {'is' if len(exact) == 1 else 'are'} published exactly, without noise."
+        whole_record = self.loss.whole_record
+        if whole_record is not None and whole_record > strength.amount:
+            certain = self.loss.strength(whole_record)
+            text += (
                 f" About all attributes of a person at once, a secret step in each, the loss is at most "
                 f"{certain.words}, and whoever is undecided about all of them can become at most "
                 f"{certain.certainty} % sure{certain.but}."
             )
-        return said
+        return text
 
     def whole_record(self) -> Iterator[Item]:
         yield Item(
@@ -272,13 +272,13 @@ class _ProductWriter(Writer):
 
     def _published(self) -> Iterator[Item]:
         for each, result in zip(self.product.released, self.results, strict=True):
-            said, beside = release_words(each, result, self.product), self._beside(each)
+            text, beside = release_words(each, result, self.product), self._beside(each)
             foreign = ", ".join(quoted(path.name) for path in beside.foreign)
             if self.files is not None and not beside.own:
-                said += " Its files are not beside this page."
+                text += " Its files are not beside this page."
             elif foreign:
-                said += f" Beside this page, but not what was released: {foreign}."
-            yield Item(named(each, self.product), said, files=tuple(path.name for path in beside.own))
+                text += f" Beside this page, but not what was released: {foreign}."
+            yield Item(named(each, self.product), text, files=tuple(path.name for path in beside.own))
             cautions = each.main.query.cautions().items()
             yield from (Item(heading, self.about(each, caution)) for heading, caution in cautions)
             if each.plan.amount:
@@ -299,10 +299,10 @@ class _ProductWriter(Writer):
                 yield Picture(named(each, self.product), partial(_draw, result), next(drawn, None))
 
 
-def _draw(made: AnyResult) -> tuple[str, bytes]:
+def _draw(result: AnyResult) -> tuple[str, bytes]:
     """Draw a release for a page: as SVG, or as PNG where that would be very large."""
-    drawing = made.svg()
-    return ("image/svg+xml", drawing) if len(drawing) <= _LARGEST_DRAWING else ("image/png", made.png())
+    drawing = result.svg()
+    return ("image/svg+xml", drawing) if len(drawing) <= _LARGEST_DRAWING else ("image/png", result.png())
 
 
 # A product as plain values for JSON: its releases, its totals, what they mean, and whether all of it is sound.
@@ -311,7 +311,7 @@ def _draw(made: AnyResult) -> tuple[str, bytes]:
 def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] | None = None) -> dict[str, Any]:
     """Show the statement about a product, with its numbers; amounts are exact, in the measure of the ledger."""
     loss = ProductLoss(product)
-    whole, beside = loss.whole_record, files or {}
+    whole_record, beside = loss.whole_record, files or {}
     far = (*islice(loss.far.of_attributes(), MOST_LISTED), *loss.far.of_all())
     return {
         **card_view(card),
@@ -324,7 +324,7 @@ def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] 
             named: {"lost": str(amount), **_meaning(loss, amount)}
             for named, amount in in_words(product.lost, product.policy).items()
         },
-        "whole_record": None if whole is None else {"lost": str(whole), **_meaning(loss, whole)},
+        "whole_record": None if whole_record is None else {"lost": str(whole_record), **_meaning(loss, whole_record)},
         "further_apart": [{"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in far],
         "releases": [_release_view(each, beside.get(each.entry.number, FilesBeside())) for each in product.released],
         "not_handed_out": [
@@ -375,7 +375,7 @@ def _amounts(loss: Loss, policy: Policy | None) -> dict[str, str]:
 
 
 def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
-    own = each.plan.certificate.loss
+    proved = each.plan.certificate.loss
     errors = [error_of(part) for part in each.parts]
     worst = max(errors, key=lambda error: error["rmse"])
     return {
@@ -389,7 +389,7 @@ def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
             "rmse": worst["rmse"],
             "within_95_in_100": max((error["within_95_in_100"] for error in errors), key=float),
         },
-        own.measure.name: str(own.largest),
+        proved.measure.name: str(proved.largest),
         "charged": str(each.entry.charged),
         "lost": _amounts(each.entry.loss, None),
         "policy": each.plan.policy.hash,
