@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
+from blowfish_privacy.domain import Attribute, Binned, Categorical, one_line, quoted, worded
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import MeanOffsets, WeightedOffsets
 from blowfish_privacy.policies import Policy
@@ -29,7 +29,7 @@ from blowfish_privacy.release.reading import Release, notices_of
 from blowfish_privacy.release.verification import VerifiedRelease
 from blowfish_privacy.results import Result, from_text
 from blowfish_privacy.results.files import AnyResult
-from blowfish_privacy.statements.card_page import Card, Item, Label, Section
+from blowfish_privacy.statements.card_page import Card, CardTable, Item, Label, Section
 from blowfish_privacy.support.exact import about, rounded_up
 from blowfish_privacy.support.text import LONGEST_NAME
 
@@ -318,18 +318,17 @@ class Writer(ABC):
     """Where values lie that are too many for a document."""
     far: FarLosses
     """What was lost between values several secret steps apart."""
-    after: str
-    """What it is about, as in "after all releases"."""
+    why_none: str
+    """Why there is no strength, where nothing has noise."""
 
     seen: tuple[str, ...] | None = None
     """The attributes that it is about; None if these are all."""
     names: Mapping[int, str] = field(default_factory=dict[int, str])
     """What each release is called, by the entry that paid for it; empty for a statement about one."""
-
-    why_none: str
-    """Why there is no strength, where nothing has noise."""
-    together: bool = False
+    together: ClassVar[bool]
     """Whether it is about all releases of a ledger."""
+    check: ClassVar[str]
+    """How to check it."""
 
     def card(self) -> Card:
         """Write all sections."""
@@ -354,13 +353,45 @@ class Writer(ABC):
             releases=len(self.releases) if self.together else None,
         )
 
-    @abstractmethod
     def sections(self) -> Iterator[Section]:
         """Go through the sections of the card."""
+        yield Section("What was released", (*self.released(), *self.records()))
+        yield Section("What is protected, and how strongly", tuple(self.protected()), self.table())
+        yield Section("What is not protected", tuple(self.unprotected()))
+        yield self.values()
+        yield Section("How it was made", tuple(self.made()))
+        yield Section("Other releases", tuple(self.composition()))
+        yield Section("How to check and cite it", tuple(self.cite()))
 
     @abstractmethod
     def summary(self) -> str:
         """Say in a few sentences what was published, and how strongly it is protected."""
+
+    @abstractmethod
+    def released(self) -> Iterator[Item]:
+        """Say what was released."""
+
+    @abstractmethod
+    def values(self) -> Section:
+        """Say or show what the values are worth."""
+
+    @property
+    @abstractmethod
+    def promise(self) -> str:
+        """What it promises, as it is cited."""
+
+    @property
+    @abstractmethod
+    def sums(self) -> str:
+        """Say what adds up with what."""
+
+    def table(self) -> CardTable | None:
+        """Write what was lost on each class of secret pairs, where that is not one amount."""
+        return None
+
+    def whole_record(self) -> Iterable[Item]:
+        """Say what is lost on a whole record, where that is not what a release loses."""
+        return ()
 
     @property
     def time(self) -> str:
@@ -399,18 +430,23 @@ class Writer(ABC):
         policies = [self.policy, *(each.plan.policy for each in self.releases)]
         return [*{policy.hash: policy for policy in policies}.values()]
 
-    def published(self) -> Item:
-        """Say when and by whom it was published."""
-        by = f", by {name(self.publisher)}" if self.publisher else ""
-        return Item("Published", f"{name(self.time)}{by}.")
-
-    def records(self, domain: Domain) -> Iterator[Item]:
-        """Say what the records are, and which values they can have."""
+    def records(self) -> Iterator[Item]:
+        """Say what the records are, which values they can have, and when and by whom this was published."""
         yield Item("Data", "One record for each person." if self.policy.rows_per_person == 1 else "Records of people.")
+        every = self.policy.domain
+        domain = every if self.seen is None else every.project(self.seen)
         shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
         more = len(domain.names) - MOST_LISTED
         shown += [f"and {more:,} more attribute{'s' * (more > 1)}"] if more > 0 else []
         yield Item(Label.VALUES, f"{'; '.join(shown)}.")
+        if self.seen is not None:
+            others = [quoted(each) for each in every if each not in self.seen]
+            more_others = f" and {len(others) - MOST_LISTED:,} more" if len(others) > MOST_LISTED else ""
+            shown = f"{', '.join(others[:MOST_LISTED])}{more_others}"
+            yield Item("Not looked at", f"Nothing in this answer depends on {shown}.")
+        if self.releases:
+            by = f", by {name(self.publisher)}" if self.publisher else ""
+            yield Item("Published", f"{name(self.time)}{by}.")
 
     def protected(self) -> Iterator[Item]:
         """Say whose values are protected, which of them, and how strongly."""
@@ -447,7 +483,7 @@ class Writer(ABC):
                 yield Item(Label.NO_NOISE, _capitalised(exactly))
         sentences = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
         yield from (Item(Label.UNPROTECTED, sentence) for sentence in dict.fromkeys(sentences))
-        weak = self.far.unprotected(self.after)
+        weak = self.far.unprotected("all releases" if self.together else "this release")
         yield from (Item("Effectively unprotected", _capitalised(sentence)) for sentence in weak)
         if any(disclosed(part) for each in self.releases for part in each.parts):
             everything = (what_facts_disclose(policy) for policy in policies)
@@ -493,10 +529,6 @@ class Writer(ABC):
         )
         yield from (Item(Label.APART, sentence) for sentence in (*few(alone), *together))
 
-    def whole_record(self) -> Iterable[Item]:
-        """Say what is lost on a whole record, where that is not what a release loses."""
-        return ()
-
     def made(self) -> Iterator[Item]:
         """Say how the releases were made, with which software, and where the proofs are."""
         yield Item("Definition", definition(self.policy, self.strength.measure))
@@ -521,17 +553,17 @@ class Writer(ABC):
         yield Item(Label.RANDOMNESS, bits)
         yield Item("Software", software)
 
-    def composition(self, sums: str) -> Iterator[Item]:
-        """Say what adds up with what; ``sums`` says it of other releases."""
+    def composition(self) -> Iterator[Item]:
+        """Say what adds up with what, in this release or these, and in others."""
         for each in self.releases:
             if "groups" in each.body:
                 yield Item(Label.GROUPS, self.about(each, together(each.main, each.body["groups"]["left_out"])))
-        yield Item(Label.COMPOSITION, sums)
+        yield Item(Label.COMPOSITION, self.sums)
         yield Item(Label.POST_PROCESSING, POST_PROCESSING)
 
-    def cite(self, check: str, promise: str) -> Iterator[Item]:
+    def cite(self) -> Iterator[Item]:
         """Say how to check it, and how to cite it: who published when what, what it promises, and its documents."""
-        yield Item("Check", check)
+        yield Item("Check", self.check)
         document = "document" if not self.together else "documents"
         hashes = [str(each.body["sha256"]) for each in self.releases]
         for each, sha256 in zip(self.releases, hashes, strict=True):
@@ -544,7 +576,7 @@ class Writer(ABC):
                 year = "no date"
             who = f"{name(self.publisher)} ({year})" if self.publisher else f"({year})"
             short_hashes = ", ".join(sha256[:12] for sha256 in hashes)
-            cited = f"{who}. {quoted(self.called)}. {promise}, blowfish-privacy; {document} {short_hashes}."
+            cited = f"{who}. {quoted(self.called)}. {self.promise}, blowfish-privacy; {document} {short_hashes}."
             yield Item("Cite as", cited)
         yield Item("Method", METHOD)
 
@@ -553,22 +585,8 @@ class Writer(ABC):
 class _ReleaseWriter(Writer):
     """Writes the card of one release."""
 
-    def sections(self) -> Iterator[Section]:
-        sums = (
-            f"This statement is about one release, entry {self.releases[0].number} of the publisher's ledger. Losses "
-            "of further releases that tell about the same secrets add up: the publisher's statement about all releases "
-            "together has the sums, and what they mean."
-        )
-        check = "blowfish verify derives guarantee and error anew from the document."
-        # Why there is no loss is said above, where known facts may be the reason.
-        promise = self.releases[0].plan.certificate.promise
-        yield Section("What was released", tuple(self._released()))
-        yield Section("What is protected, and how strongly", tuple(self.protected()))
-        yield Section("What is not protected", tuple(self.unprotected()))
-        yield Section("How accurate it is", tuple(self._error()))
-        yield Section("How it was made", tuple(self.made()))
-        yield Section("Other releases", tuple(self.composition(sums)))
-        yield Section("How to check and cite it", tuple(self.cite(check, promise)))
+    together = False
+    check = "blowfish verify derives guarantee and error anew from the document."
 
     def summary(self) -> str:
         (release,) = self.releases
@@ -577,26 +595,32 @@ class _ReleaseWriter(Writer):
         some = f" {EXACT_GROUPS}" if any(not part.certificate.amount for part in release.parts) else ""
         return f"{self.assured('', 'this release alone')}{some}"
 
-    def _released(self) -> Iterator[Item]:
+    def released(self) -> Iterator[Item]:
         (release,) = self.releases
         yield Item(Label.STATISTIC, statistic(release.parts))
         yield from (Item(heading, sentence) for heading, sentence in release.main.query.cautions().items())
-        every = self.policy.domain
-        yield from self.records(every if self.seen is None else every.project(self.seen))
-        if self.seen is not None:
-            others = [quoted(each) for each in every if each not in self.seen]
-            more = f" and {len(others) - MOST_LISTED:,} more" if len(others) > MOST_LISTED else ""
-            yield Item("Not looked at", f"Nothing in this answer depends on {', '.join(others[:MOST_LISTED])}{more}.")
-        yield self.published()
 
-    def _error(self) -> Iterator[Item]:
-        if not self.strength.amount:
-            yield Item("Error", "None.")
-            return
-        (release,), (result,) = self.releases, self.results
-        remarked = " ".join(remarks(result)) or "It comes from the noise alone."
-        yield Item("Expected error", f"{error_words(release.parts)} {remarked}")
-        yield from self.notes(release, exact=False)
+    def values(self) -> Section:
+        items = [Item("Error", "None.")]
+        if self.strength.amount:
+            (release,), (result,) = self.releases, self.results
+            remarked = " ".join(remarks(result)) or "It comes from the noise alone."
+            items = [Item("Expected error", f"{error_words(release.parts)} {remarked}")]
+            items += self.notes(release, exact=False)
+        return Section("How accurate it is", tuple(items))
+
+    @property
+    def promise(self) -> str:
+        # Why there is no loss is said above, where known facts may be the reason.
+        return self.releases[0].plan.certificate.promise
+
+    @property
+    def sums(self) -> str:
+        return (
+            f"This statement is about one release, entry {self.releases[0].number} of the publisher's ledger. Losses "
+            "of further releases that tell about the same secrets add up: the publisher's statement about all releases "
+            "together has the sums, and what they mean."
+        )
 
 
 def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
@@ -616,7 +640,6 @@ def make_card(text: str, *, publisher: str | None = None, folder: Path | None = 
         publisher=publisher,
         folder=folder,
         far=FarLosses.of(main),
-        after="this release",
         seen=attributes_seen(main),
         why_none=f"this answer has no noise, since {why_exact(main)}",
     ).card()

@@ -188,10 +188,8 @@ def product_card(
         publisher=publisher,
         folder=product.folder,
         far=loss.far,
-        after="all releases",
         names={each.number: named(each, product) for each in product.released},
         why_none="no release has noise",
-        together=True,
         product=product,
         loss=loss,
         files=files,
@@ -215,28 +213,11 @@ class _ProductWriter(Writer):
     loss: ProductLoss
     files: Mapping[int, FilesBeside] | None
 
-    def sections(self) -> Iterator[Section]:
-        product, many = self.product, len(self.releases) + len(self.product.unreleased)
-        charges = "its one charge" if many == 1 else f"all its {many:,} charges"
-        sums = (
-            f"The sums are those of the publisher's ledger, with {charges}. What other ledgers released about the same "
-            "people is not in them, and adds up with it."
-        )
-        check = (
-            "blowfish verify derives guarantee and error of each release anew from its document; for the custodian of "
-            "the ledger it checks all of them, and that they add up to what is stated here."
-        )
-        several = "1 release" if len(self.releases) == 1 else f"{len(self.releases):,} releases"
-        promise = f"{several}, together {product.measure.words(product.spent)}"
-        lost = [*self.records(self.policy.domain), *self.protected()]
-        lost += [Item("Budget", _budget(self.loss))] if self.strength.amount else []
-        yield Section("What was published", tuple(self._published()))
-        yield Section("What is protected, and how strongly", tuple(lost), loss_table(self.loss))
-        yield Section("What is not protected", tuple(self.unprotected()))
-        yield Section("Pictures", (), pictures=tuple(self._pictures()))
-        yield Section("How it was made", tuple(self.made()))
-        yield Section("Other releases", tuple(self.composition(sums)))
-        yield Section("How to check and cite it", tuple(self.cite(check, promise)))
+    together = True
+    check = (
+        "blowfish verify derives guarantee and error of each release anew from its document; for the custodian of "
+        "the ledger it checks all of them, and that they add up to what is stated here."
+    )
 
     def summary(self) -> str:
         product, strength = self.product, self.strength
@@ -269,8 +250,12 @@ class _ProductWriter(Writer):
             "this means and how sure somebody undecided can become, rounded up.",
         )
         yield Item("Whole record", _whole_record(self.loss))
+        yield Item("Budget", _budget(self.loss))
 
-    def _published(self) -> Iterator[Item]:
+    def table(self) -> CardTable:
+        return loss_table(self.loss)
+
+    def released(self) -> Iterator[Item]:
         for each, result in zip(self.product.released, self.results, strict=True):
             text, beside = release_words(each, result, self.product), self._beside(each)
             foreign = ", ".join(quoted(path.name) for path in beside.foreign)
@@ -286,17 +271,31 @@ class _ProductWriter(Writer):
         for entry in self.product.unreleased:
             charged = f"Entry {entry.number}, {quoted(entry.description)}: {loss_words(entry.loss)}."
             yield Item("Charged, not handed out", f"{charged} Nothing was handed out for it, and it counts.")
-        if self.product.released:
-            yield self.published()
 
     def _beside(self, each: Released) -> FilesBeside:
         return (self.files or {}).get(each.entry.number, FilesBeside())
 
-    def _pictures(self) -> Iterator[Picture]:
+    def values(self) -> Section:
+        pictures: list[Picture] = []
         for each, result in zip(self.product.released, self.results, strict=True):
             if values_file(result) is None:
                 drawn = (path.name for path in self._beside(each).own if path.name.endswith(".png"))
-                yield Picture(named(each, self.product), partial(_draw, result), next(drawn, None))
+                pictures.append(Picture(named(each, self.product), partial(_draw, result), next(drawn, None)))
+        return Section("Pictures", (), pictures=tuple(pictures))
+
+    @property
+    def promise(self) -> str:
+        many = "1 release" if len(self.releases) == 1 else f"{len(self.releases):,} releases"
+        return f"{many}, together {self.strength.words}"
+
+    @property
+    def sums(self) -> str:
+        many = len(self.releases) + len(self.product.unreleased)
+        charges = "its one charge" if many == 1 else f"all its {many:,} charges"
+        return (
+            f"The sums are those of the publisher's ledger, with {charges}. What other ledgers released about the same "
+            "people is not in them, and adds up with it."
+        )
 
 
 def _draw(result: AnyResult) -> tuple[str, bytes]:

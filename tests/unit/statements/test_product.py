@@ -354,7 +354,7 @@ def test_notes_on_exactness_stand_with_the_releases_and_not_under_what_is_not_pr
     released = session.release(bp.Mean("age"), epsilon=1, name="mean")
     (notice,) = released.notices
     _, _, text, _ = stated(session)
-    for shown, heading in ((text, "What was published"), (markdown(make_card(released.text)), "How accurate it is")):
+    for shown, heading in ((text, "What was released"), (markdown(make_card(released.text)), "How accurate it is")):
         sections = dict(part.split("\n", 1) for part in shown.split("\n## ")[1:])
         assert [name for name, section in sections.items() if notice in section] == [heading]
 
