@@ -27,7 +27,6 @@ from blowfish_privacy.release.spec import PolicyFile, ledger_location
 from blowfish_privacy.results.pictures.errors import draw_balances
 from blowfish_privacy.results.pictures.figure import LEDGER, drawn_from, ending_of, picture
 from blowfish_privacy.statements.ledger import (
-    asked_in_words,
     counted,
     failures,
     ledger_view,
@@ -36,6 +35,7 @@ from blowfish_privacy.statements.ledger import (
     lost_on,
     lost_on_pair,
     lost_on_whole_record,
+    requested_words,
     verification_view,
 )
 from blowfish_privacy.statements.plan import terms_words
@@ -117,7 +117,7 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
             [
                 *(e.number, e.made[:19], e.label, e.mechanism, e.policy.hash[:12]),
                 *(
-                    asked_in_words(e) if mixed else e.loss.measure.number(e.epsilon),
+                    requested_words(e) if mixed else e.loss.measure.number(e.epsilon),
                     e.loss.measure.number(e.charged),
                     lost_on(e.loss),
                 ),

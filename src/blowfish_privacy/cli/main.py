@@ -115,7 +115,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def exit_code(error: BaseException) -> int:
-    """Say what went wrong and return the exit code that stands for it; what nobody thought of is raised again."""
+    """Say what went wrong and return the exit code that stands for it; an unexpected error is raised again."""
     match error:
         case BlowfishError():
             terminal.say_error(error.message, error.hint)

@@ -99,7 +99,7 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     loaded = _chosen(file, only)
     with warnings_in_words():
         session = open_session(loaded, Path(file).parent)
-    batch = Batch.of(loaded, session, fresh=new, ask=PublicNumbers(loaded.policy, lambda: session.engine, _tell))
+    batch = Batch.of(loaded, session, fresh=new, ask=PublicNumbers(loaded.policy, lambda: session.engine, _remark))
     folder, wanted = Path(out), [ending for ending in EXTRA if extra[ending]]
     reserved, held = [each.name for each in loaded.releases], session.ledger.document
     outputs = {
@@ -158,25 +158,25 @@ def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned],
             raise DataError("the file names no data.")
         return open_engine(located(loaded.data, Path(file).parent))
 
-    ask = CautiousNumbers(loaded.policy, engine, _tell)
+    ask = CautiousNumbers(loaded.policy, engine, _remark)
     location = ledger_location(loaded, Path(file).parent)
     if loaded.data is not None and location is not None and (not isinstance(location, Path) or location.exists()):
         try:
             with warnings_in_words():
                 session = open_session(loaded, Path(file).parent)
         except LedgerError as error:
-            _tell(f"Planned without the ledger: {error.message}")
+            _remark(f"Planned without the ledger: {error.message}")
         else:
             batch = Batch.of(loaded, session, ask=ask, check=False)
             if held := [plan.name for plan in batch.plans if plan.key in batch.earlier]:
-                _tell(f"The ledger holds {', '.join(held)} already: released again as before, for nothing.")
+                _remark(f"The ledger holds {', '.join(held)} already: released again as before, for nothing.")
             return batch.outcomes, batch.quote, session.ledger
     outcomes = plan_each(loaded, ask)
     losses = [each.certificate.loss for each in outcomes if isinstance(each, Plan)]
     return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget, loaded.policy), None
 
 
-_tell = partial(echo, err=True)
+_remark = partial(echo, err=True)
 
 
 def _warn_of_notices(plans: Sequence[Plan]) -> None:

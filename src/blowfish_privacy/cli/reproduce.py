@@ -12,6 +12,7 @@ import click
 from blowfish_privacy.cli.terminal import as_json, echo, print_json
 from blowfish_privacy.errors import DataError, SpecError, nearest
 from blowfish_privacy.support.progress import progress_to
+from blowfish_privacy.support.text import count_of
 
 if TYPE_CHECKING:
     from blowfish_lab.paper.runner import Produced
@@ -70,8 +71,7 @@ def reproduce(
             echo(f"What is finished is kept in {out}; the same command goes on from there.", err=True)
             raise
     _show(figures, as_json=as_json, run_quick=quick)
-    many = f"{len(figures)} figure{'s' if len(figures) != 1 else ''}"
-    echo(f"{many} in {out} after {perf_counter() - start:.0f} seconds.", err=True)
+    echo(f"{count_of(len(figures), 'figure')} in {out} after {perf_counter() - start:.0f} seconds.", err=True)
 
 
 def _show(figures: list[Produced], *, as_json: bool, run_quick: bool) -> None:

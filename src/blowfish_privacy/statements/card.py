@@ -31,7 +31,7 @@ from blowfish_privacy.results import Result, from_text
 from blowfish_privacy.results.files import AnyResult
 from blowfish_privacy.statements.card_page import Card, CardTable, Item, Label, Section
 from blowfish_privacy.support.exact import about, rounded_up
-from blowfish_privacy.support.text import LONGEST_NAME
+from blowfish_privacy.support.text import LONGEST_NAME, count_of
 
 # The words of a card: values and names that somebody chose, made safe to read, and numbers in sentences.
 
@@ -164,7 +164,7 @@ def made_with(releases: Sequence[Release]) -> str:
 def together(costliest: Release, left_out: int) -> str:
     """Say what all groups of a release cost together, and why."""
     secret, cost = costliest.population.groups, lost_by(costliest)
-    nothing = f" Nothing was released for {left_out:,} other group{'s' * (left_out > 1)}." if left_out else ""
+    nothing = f" Nothing was released for {count_of(left_out, 'other group')}." if left_out else ""
     if secret:
         changed = " and ".join(map(quoted, secret))
         return (
@@ -320,6 +320,12 @@ class Writer(ABC):
     """What was lost between values several secret steps apart."""
     why_none: str
     """Why there is no strength, where nothing has noise."""
+    sums: str
+    """What adds up with what."""
+    check: str
+    """How to check it."""
+    promise: str
+    """What it promises, as it is cited."""
 
     seen: tuple[str, ...] | None = None
     """The attributes that it is about; None if these are all."""
@@ -327,8 +333,6 @@ class Writer(ABC):
     """What each release is called, by the entry that paid for it; empty for a statement about one."""
     together: ClassVar[bool]
     """Whether it is about all releases of a ledger."""
-    check: ClassVar[str]
-    """How to check it."""
 
     def card(self) -> Card:
         """Write all sections."""
@@ -374,16 +378,6 @@ class Writer(ABC):
     @abstractmethod
     def values(self) -> Section:
         """Say or show what the values are worth."""
-
-    @property
-    @abstractmethod
-    def promise(self) -> str:
-        """What it promises, as it is cited."""
-
-    @property
-    @abstractmethod
-    def sums(self) -> str:
-        """Say what adds up with what."""
 
     def table(self) -> CardTable | None:
         """Write what was lost on each class of secret pairs, where that is not one amount."""
@@ -437,7 +431,7 @@ class Writer(ABC):
         domain = every if self.seen is None else every.project(self.seen)
         shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
         more = len(domain.names) - MOST_LISTED
-        shown += [f"and {more:,} more attribute{'s' * (more > 1)}"] if more > 0 else []
+        shown += [f"and {count_of(more, 'more attribute')}"] if more > 0 else []
         yield Item(Label.VALUES, f"{'; '.join(shown)}.")
         if self.seen is not None:
             others = [quoted(each) for each in every if each not in self.seen]
@@ -586,7 +580,6 @@ class _ReleaseWriter(Writer):
     """Writes the card of one release."""
 
     together = False
-    check = "blowfish verify derives guarantee and error anew from the document."
 
     def summary(self) -> str:
         (release,) = self.releases
@@ -609,19 +602,6 @@ class _ReleaseWriter(Writer):
             items += self.notes(release, exact=False)
         return Section("How accurate it is", tuple(items))
 
-    @property
-    def promise(self) -> str:
-        # Why there is no loss is said above, where known facts may be the reason.
-        return self.releases[0].plan.certificate.promise
-
-    @property
-    def sums(self) -> str:
-        return (
-            f"This statement is about one release, entry {self.releases[0].number} of the publisher's ledger. Losses "
-            "of further releases that tell about the same secrets add up: the publisher's statement about all releases "
-            "together has the sums, and what they mean."
-        )
-
 
 def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
     """Read the text of a release document and state what it protects; refuse a document that does not verify."""
@@ -642,4 +622,10 @@ def make_card(text: str, *, publisher: str | None = None, folder: Path | None = 
         far=FarLosses.of(main),
         seen=attributes_seen(main),
         why_none=f"this answer has no noise, since {why_exact(main)}",
+        sums=f"This statement is about one release, entry {release.number} of the publisher's ledger. Losses of "
+        "further releases that tell about the same secrets add up: the publisher's statement about all releases "
+        "together has the sums, and what they mean.",
+        check="blowfish verify derives guarantee and error anew from the document.",
+        # Why there is no loss is said above, where known facts may be the reason.
+        promise=release.plan.certificate.promise,
     ).card()

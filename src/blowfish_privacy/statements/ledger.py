@@ -21,6 +21,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO, deltas, meanings_view
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.losses import FarLosses, rows_released
 from blowfish_privacy.support.exact import rounded_up
+from blowfish_privacy.support.text import count_of
 
 _FEW = 2_000
 """Every pair of records is looked at where there are so few of them, counted once for each release."""
@@ -85,8 +86,8 @@ def failures(ledger: Ledger) -> dict[int, str]:
     return {failure.entry: failure.made for failure in ledger.failures()}
 
 
-def asked_in_words(entry: Entry) -> str:
-    """Say what an entry asked for, in its own measure."""
+def requested_words(entry: Entry) -> str:
+    """Write the loss that a release was planned with, in its own measure."""
     measure, amount = entry.requested
     return measure.words(amount)
 
@@ -155,8 +156,8 @@ def verification_view(report: Report) -> dict[str, Any]:
 
 def counted(report: Report) -> str:
     """Say how many entries and documents a ledger has."""
-    entries, documents = report.entries, report.documents
-    return f"{entries} {'entry' if entries == 1 else 'entries'} and {documents} document{'' if documents == 1 else 's'}"
+    entries = "1 entry" if report.entries == 1 else f"{report.entries:,} entries"
+    return f"{entries} and {count_of(report.documents, 'document')}"
 
 
 # The history of a ledger as rows to read: when what was released, what it cost and on which secret pairs.

@@ -31,6 +31,7 @@ from blowfish_privacy.queries.query import Query
 from blowfish_privacy.release.losses import lost_on
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.exact import about, show
+from blowfish_privacy.support.text import count_of
 
 # The queries that people ask first: a policy is judged by what it does to them.
 
@@ -130,11 +131,11 @@ class GraphView:
     def sentence(self) -> str:
         """Say what the picture shows, for those who do not see it."""
         many, size = len(self.values), self.size
-        shown = f"{many:,} of {size:,} values" if many < size else _many(size, "value")
-        pairs = _many(len(self.pairs), "secret pair") if self.pairs else "no secret pair"
+        shown = f"{many:,} of {size:,} values" if many < size else count_of(size, "value")
+        pairs = count_of(len(self.pairs), "secret pair") if self.pairs else "no secret pair"
         if self.groups is None or self.groups == self.size:
             return f"{shown}, {pairs} between them."
-        return f"{shown}, {pairs} between them, in {_many(self.groups, 'group')}."
+        return f"{shown}, {pairs} between them, in {count_of(self.groups, 'group')}."
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class Reach:
             if steps is None:
                 lines.append(f"{values}: not protected from {self.text}")
             elif steps:
-                lines.append(f"{values}: {_many(steps, 'step')} from {self.text}")
+                lines.append(f"{values}: {count_of(steps, 'step')} from {self.text}")
         return lines
 
 
@@ -260,10 +261,6 @@ def _window(size: int, focus: int, most: int) -> range:
 
 def _spread(start: int, stop: int, most: int) -> list[int]:
     return [*range(start, stop, max(1, (stop - start) // most)), stop - 1]
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 # What a release may teach somebody who hesitates between two values of a person.

@@ -36,6 +36,7 @@ from blowfish_privacy.statements.card import (
     why_exact,
 )
 from blowfish_privacy.statements.card_page import Card, CardTable, Item, Picture, Section, card_view
+from blowfish_privacy.support.text import count_of
 
 
 def pairs_named(pairs: PairClass) -> str:
@@ -180,16 +181,24 @@ def product_card(
     """State what the releases of a product that was read protect together; ``files`` are those of each release."""
     refuse_unsound(product)
     loss = ProductLoss(product)
+    strength = loss.strength(product.spent)
+    charges = len(product.released) + len(product.unreleased)
     return _ProductWriter(
         called=title or product.ledger.name.removesuffix(".ledger"),
         policy=product.policy,
-        strength=loss.strength(product.spent),
+        strength=strength,
         releases=product.released,
         publisher=publisher,
         folder=product.folder,
         far=loss.far,
         names={each.number: named(each, product) for each in product.released},
         why_none="no release has noise",
+        sums=f"The sums are those of the publisher's ledger, with "
+        f"{'its one charge' if charges == 1 else f'all its {charges:,} charges'}. What other ledgers released about "
+        "the same people is not in them, and adds up with it.",
+        check="blowfish verify derives guarantee and error of each release anew from its document; for the custodian "
+        "of the ledger it checks all of them, and that they add up to what is stated here.",
+        promise=f"{count_of(len(product.released), 'release')}, together {strength.words}",
         product=product,
         loss=loss,
         files=files,
@@ -214,16 +223,12 @@ class _ProductWriter(Writer):
     files: Mapping[int, FilesBeside] | None
 
     together = True
-    check = (
-        "blowfish verify derives guarantee and error of each release anew from its document; for the custodian of "
-        "the ledger it checks all of them, and that they add up to what is stated here."
-    )
 
     def summary(self) -> str:
         product, strength = self.product, self.strength
         many = len(product.released)
         if not many:
-            charged = f"{len(product.unreleased):,} charge{'' if len(product.unreleased) == 1 else 's'}"
+            charged = count_of(len(product.unreleased), "charge")
             return f"Nothing was handed out. {charged} cost {strength.words}, which count all the same."
         counted = "One release" if many == 1 else f"{many:,} releases"
         exact = [each for each in product.released if not each.plan.amount]
@@ -282,20 +287,6 @@ class _ProductWriter(Writer):
                 drawn = (path.name for path in self._beside(each).own if path.name.endswith(".png"))
                 pictures.append(Picture(named(each, self.product), partial(_draw, result), next(drawn, None)))
         return Section("Pictures", (), pictures=tuple(pictures))
-
-    @property
-    def promise(self) -> str:
-        many = "1 release" if len(self.releases) == 1 else f"{len(self.releases):,} releases"
-        return f"{many}, together {self.strength.words}"
-
-    @property
-    def sums(self) -> str:
-        many = len(self.releases) + len(self.product.unreleased)
-        charges = "its one charge" if many == 1 else f"all its {many:,} charges"
-        return (
-            f"The sums are those of the publisher's ledger, with {charges}. What other ledgers released about the same "
-            "people is not in them, and adds up with it."
-        )
 
 
 def _draw(result: AnyResult) -> tuple[str, bytes]:
