@@ -71,7 +71,7 @@ def one_step(**options: object) -> bp.Policy:
     return bp.Policy(domain, **{"secrets": bp.FullDomain(), **options})  # pyright: ignore[reportArgumentType]
 
 
-def test_a_secret_pair_is_protected_in_name_only_where_one_step_loses_as_much() -> None:
+def test_a_secret_pair_is_effectively_unprotected_where_one_step_loses_as_much() -> None:
     policy, session = one_step(), bp.Session(bp.Counts(np.ones((36, 2), dtype=int)), one_step(), budget=10)
     # e^10 = 22,026.5 after the budget, and e^7 = 1,096.6 after a release that does not look at sexes.
     said = unprotected_after_budget(policy, session.ledger.terms)
@@ -92,7 +92,7 @@ def test_a_secret_pair_is_protected_in_name_only_where_one_step_loses_as_much() 
     assert f"{pair}1,097 after all releases.".removeprefix(UNPROTECTED) in markdown(session.card())
 
 
-def test_presence_is_secret_in_name_only_too() -> None:
+def test_presence_may_be_effectively_unprotected_too() -> None:
     policy = one_step(secrets=bp.Public(), size="unknown")
     session = bp.Session(bp.Counts(np.ones((36, 2), dtype=int)), policy, budget=10)
     said = f"{UNPROTECTED}whether a person is in the table is secret, but the odds of it may change by a factor up to "

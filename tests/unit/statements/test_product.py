@@ -327,7 +327,7 @@ def test_a_session_states_its_ledger(tmp_path):
 
 
 @pytest.mark.parametrize("budget", [10, {"rho": 10}], ids=["epsilon", "rho"])
-def test_what_all_releases_together_protect_in_name_only_stands_under_not_protected(budget):
+def test_what_all_releases_together_leave_effectively_unprotected_stands_under_not_protected(budget):
     domain = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["F", "M"]))
     session = opened(
         bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(1), sex=bp.FullDomain())), budget
