@@ -313,7 +313,7 @@ class FarLosses:
             seen = self.seen_alone is None or {*domain.names} <= {*self.seen_alone}
             if seen and least <= hops < inf:
                 ends = domain.record(first), domain.record(last)
-                yield self._worst(pair_words(domain, first, last), hops, domain, ends)
+                yield self._worst(pair_words(domain, first, last), hops, domain, ends, least)
 
     def of_all(self) -> Iterator[FarApart]:
         """Find two records more steps apart than any that differ in a single attribute; nothing if there are none."""
@@ -360,8 +360,11 @@ class FarLosses:
             if self.policy.distance(*pair) < inf:
                 yield pair, pair_loss(losses, pair, self.balances.measure)
 
-    def _worst(self, pair: str, hops: Hops, domain: Domain, ends: Pair) -> FarApart:
-        """Bound what any two values of some attributes lose; name the ends, or those that lose more if they show."""
+    def _worst(self, pair: str, hops: Hops, domain: Domain, ends: Pair, least: int = 2) -> FarApart:
+        """Bound what any two values of some attributes lose; name the ends, or those that lose more if they show.
+
+        Those that are named are at least so many steps apart.
+        """
         measure = self.balances.measure
 
         def apart(pair: str, hops: Hops, lost: Amount) -> FarApart:
@@ -385,7 +388,8 @@ class FarLosses:
             # Another policy's secrets may depend on attributes that these two values leave open.
             return apart(pair, hops, most)
         most = min(most, max(amount for _, amount in every)) if every else most
-        worst, amount = max((at_ends, *others, *every), key=lambda found: found[1])
+        others = [each for each in (*others, *every) if self.policy.distance(*each[0]) >= least]
+        worst, amount = max((at_ends, *others), key=lambda each: each[1])
         if amount > at_ends[1]:
             one, other = (domain.cell(record) for record in worst)
             return apart(pair_words(domain, one, other), self.policy.distance(*worst), most)

@@ -315,7 +315,7 @@ def unplanned_cells(unplanned: Unplanned) -> list[str]:
 
 def plan_view(plan: Plan) -> dict[str, Any]:
     """Show one plan; errors are root mean squared, and those of plain differential privacy for the same epsilon."""
-    whole_record = full_domain(plan)
+    whole_record, far = full_domain(plan), FarLosses.of(plan)
     parts = [
         {"title": each.title, "cells": each.numbers, "rmse": each.rmse, "plain_differential_privacy_rmse": each.plain}
         for each in comparison(plan)
@@ -326,8 +326,8 @@ def plan_view(plan: Plan) -> dict[str, Any]:
         "full_domain": None if whole_record is None else show(whole_record),
         "further_apart": [
             {"pair": each.pair, "steps": int(each.hops), "factor": each.factor}
-            for each in FarLosses.of(plan).weakest()
-            if each.hops > 1 and each.lost
+            for each in (*far.of_attributes(), *far.of_all())
+            if each.lost
         ],
     }
     promised = plan.mechanism.promises(plan.population.policy, whole_record) if parts else []

@@ -314,6 +314,16 @@ def test_values_far_apart_may_be_protected_no_less():
     assert "are 41 secret steps apart and protected less: a factor 1." in text
 
 
+def test_a_secret_pair_is_not_called_far_apart():
+    """One step from 0 to 2 changes the sum by 10, and two from 0 to 1 change it by 1."""
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 2)), secrets=bp.ExplicitGraph([(0, 2), (2, 1)]))
+    session = opened(policy, data=[3, 3, 3])
+    session.release(bp.Linear(lambda v: [0, 1, 10][v], attributes=["v"]), epsilon="0.5", name="sum")
+    _, _, text, view = stated(session)
+    assert "“v” 0 and 1 are 2 secret steps apart, but no less protected than Strength says." in text
+    assert [each["steps"] for each in view["further_apart"]] == [2]
+
+
 def test_a_session_states_its_ledger(tmp_path):
     session = opened()
     with pytest.raises(bp.LedgerError, match="holds no release yet"):
