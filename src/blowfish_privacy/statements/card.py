@@ -35,16 +35,10 @@ from blowfish_privacy.support.text import LONGEST_NAME, count_of
 
 # The words of a card: values and names that somebody chose, made safe to read, and numbers in sentences.
 
-FURTHER_UNDER_FACTS = (
-    "No statement is made on values several secret steps apart beyond these: with known facts steps need not add up."
-)
-POST_PROCESSING = "Anything computed from these numbers alone costs no further privacy."
 METHOD = (
     "Xi He, Ashwin Machanavajjhala, Bolin Ding: Blowfish Privacy: Tuning Privacy-Utility Trade-offs using Policies, "
     "SIGMOD 2014."
 )
-EXACT = "None: the numbers are the exact ones."
-EXACT_GROUPS = "Some groups are published exactly, without noise: they are listed under what is not protected."
 MOST_LISTED = 6
 _LONGEST = 1200
 _NEVER_CUT = (Label.UNPROTECTED, Label.KNOWN)
@@ -149,7 +143,8 @@ def made_with(releases: Sequence[Release]) -> str:
     alike: dict[str, list[Release]] = {}
     for release in sorted(releases, key=lambda release: release.certificate.amount, reverse=True):
         noise = f"{release.mechanism.name}. {release.mechanism.words()}"
-        alike.setdefault(noise if release.certificate.amount else EXACT, []).append(release)
+        noise = noise if release.certificate.amount else "None: the numbers are the exact ones."
+        alike.setdefault(noise, []).append(release)
     if len(alike) == 1:
         return next(iter(alike))
     sentences: list[str] = []
@@ -243,13 +238,6 @@ def _apart(values: FarApart, one_step: float) -> str:
 
 
 # What a card says of numbers that are exact, of what is assumed to be known, and of how wrong the others are.
-
-BEYOND_NOISE = (
-    "What holds for people in general, whoever is in the table; and what ties people together beyond the facts listed "
-    "here, such as a household."
-)
-WEAKER = "Only attackers who already know each record up to secret values are guarded against (secret-moves)."
-NO_FACTS = "No known facts about the data were assumed beyond this."
 
 
 def records_known(body: Mapping[str, Any], main: Release) -> str | None:
@@ -460,7 +448,8 @@ class Writer(ABC):
         yield Item(Label.STRENGTH, f"All releases together: {odds[0].lower()}{odds[1:]}" if self.together else odds)
         yield from self.further()
         if not policy.steps_add_up:
-            yield Item(Label.APART, FURTHER_UNDER_FACTS)
+            beyond = "No statement is made on values several secret steps apart beyond these"
+            yield Item(Label.APART, f"{beyond}: with known facts steps need not add up.")
         if strength.grade:
             read = "all releases" if self.together else "one release"
             large = f"{_capitalised(strength.words)} is large: {read} may change odds {strength.factor()} times"
@@ -484,7 +473,8 @@ class Writer(ABC):
             yield from (Item(Label.UNPROTECTED, words) for words in dict.fromkeys(everything) if words is not None)
         yield from (Item(Label.KNOWN, each) for each in dict.fromkeys(self._quantities(policies)))
         if any(policy.known and policy.compensation == "secret-moves" for policy in policies):
-            yield Item("Weaker than usual", WEAKER)
+            only = "Only attackers who already know each record up to secret values are guarded against (secret-moves)."
+            yield Item("Weaker than usual", only)
         if self.strength.amount and not self.policy.known and not self.full:
             bounded = "bounded " if self.policy.size == "unknown" else ""
             held = "presence" if presence_only(self.policy) else "its secret pairs"
@@ -493,7 +483,11 @@ class Writer(ABC):
                 f"With the same {self.strength.measure.unit} it would hold all values of a person to the factor "
                 f"{self.strength.factor()}; this policy holds only {held} to it.",
             )
-        yield Item("Beyond any noise", BEYOND_NOISE)
+        yield Item(
+            "Beyond any noise",
+            "What holds for people in general, whoever is in the table; and what ties people together beyond the facts "
+            "listed here, such as a household.",
+        )
 
     def _quantities(self, policies: Sequence[Policy]) -> Iterator[str]:
         for each in self.releases:
@@ -509,7 +503,9 @@ class Writer(ABC):
             called = self.names.get(each.number, "this release")
             yield from (f"In {called}, exactly: {shown}." for shown in dict.fromkeys(exact) if shown is not None)
         known = [(policy.domain, fact) for policy in policies for fact in policy.known]
-        yield from [f"Known fact: {fact.words(domain, whole=True)}." for domain, fact in known] or [NO_FACTS]
+        yield from (f"Known fact: {fact.words(domain, whole=True)}." for domain, fact in known)
+        if not known:
+            yield "No known facts about the data were assumed beyond this."
 
     def further(self) -> Iterator[Item]:
         """Say what the strength means where it is not counted in epsilon, and for values several secret steps apart."""
@@ -553,7 +549,8 @@ class Writer(ABC):
             if "groups" in each.body:
                 yield Item(Label.GROUPS, self.about(each, together(each.main, each.body["groups"]["left_out"])))
         yield Item(Label.COMPOSITION, self.sums)
-        yield Item(Label.POST_PROCESSING, POST_PROCESSING)
+        free = "Anything computed from these numbers alone costs no further privacy."
+        yield Item(Label.POST_PROCESSING, free)
 
     def cite(self) -> Iterator[Item]:
         """Say how to check it, and how to cite it: who published when what, what it promises, and its documents."""
@@ -585,8 +582,10 @@ class _ReleaseWriter(Writer):
         (release,) = self.releases
         if not self.strength.amount:
             return f"Published exactly: {why_exact(release.main)}, so the numbers are the exact ones, without noise."
-        some = f" {EXACT_GROUPS}" if any(not part.certificate.amount for part in release.parts) else ""
-        return f"{self.assured('', 'this release alone')}{some}"
+        text = self.assured("", "this release alone")
+        if all(part.certificate.amount for part in release.parts):
+            return text
+        return f"{text} Some groups are published exactly, without noise: they are listed under what is not protected."
 
     def released(self) -> Iterator[Item]:
         (release,) = self.releases

@@ -6,6 +6,7 @@ up, so two values that differ in several attributes have lost at most the sum of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,7 @@ from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.loss import EVERY, PRESENCE, Loss, PairClass, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import EPSILON, meanings_view
 from blowfish_privacy.release.losses import ProductLoss
-from blowfish_privacy.release.verification import Product, Released, VerifiedRelease, read_product
+from blowfish_privacy.release.verification import Product, Released, read_product
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.files import AnyResult, FilesBeside, files_beside, values_file
 from blowfish_privacy.statements.card import (
@@ -50,28 +51,6 @@ def pairs_named(pairs: PairClass) -> str:
 # The releases of a product, each in a line or two.
 
 
-def named(released: VerifiedRelease, product: Product) -> str:
-    """Name a release; of several with one name also by the entry that paid for it."""
-    several = sum(each.name == released.name for each in product.released) > 1
-    return f"{quoted(released.name)} (entry {released.number})" if several else quoted(released.name)
-
-
-def release_words(released: Released, result: AnyResult, product: Product) -> str:
-    """Say what a release is, how wrong, what it lost and when."""
-    sentences = [statistic(released.parts)]
-    if released.plan.amount:
-        sentences += [f"Typical error {error_words(released.parts)}", *remarks(result)]
-    else:
-        sentences += [f"Without noise: {why_exact(released.main)}."]
-    entry, proved, charged = released.entry, released.plan.certificate.loss, released.entry.loss
-    if not charged.largest:
-        return " ".join([*sentences, f"Privacy cost: none (entry {entry.number})."])
-    same = proved.measure.words(proved.largest) == charged.measure.words(charged.largest)
-    counted = "" if same else f"{proved.measure.words(proved.largest)}, counted as "
-    rule = "" if released.plan.policy.hash == product.policy.hash else f"; {entry.rule}"
-    return " ".join([*sentences, f"Privacy cost: {counted}{loss_words(charged)} (entry {entry.number}{rule})."])
-
-
 def loss_words(loss: Loss) -> str:
     """Say what was lost on which secret pairs, of which records, and how much on each where that is not the same."""
     lost = {pairs: amount for pairs, amount in by_class(loss, None).items() if amount}
@@ -87,56 +66,6 @@ def loss_words(loss: Loss) -> str:
         return f"{most} on {', '.join(names.values())}{every}"
     each = ", ".join(f"{names[pairs]} {number(amount)}" for pairs, amount in lost.items())
     return f"at most {most}{every}: {each}"
-
-
-# What a product's card says is protected, and what all releases together mean for somebody who guesses.
-
-
-def loss_table(loss: ProductLoss) -> CardTable:
-    """Write for each class of secret pairs what it lost and what that means."""
-    measure, whole_record = loss.product.measure, loss.whole_record
-    lost = {pairs_named(pairs): amount for pairs, amount in loss.classes.items()}
-    if whole_record is not None and len(lost) > 1:
-        lost["all attributes, a secret step in each"] = whole_record
-    rows: list[tuple[str, ...]] = []
-    for named, amount in lost.items():
-        strength = loss.strength(amount)
-        sure = f"{strength.certainty} %" if amount else "50 %, as before"
-        rows.append((named, measure.number(amount), strength.factor(), sure))
-    return CardTable(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
-
-
-def _whole_record(loss: ProductLoss) -> str:
-    policy, amount = loss.product.policy, loss.whole_record
-    if amount is None and not policy.steps_add_up:
-        return "No sum is stated: with known facts steps of several attributes need not add up."
-    if amount is None:
-        return "A secret pair may change several attributes at once; what lies further apart is listed below."
-    words = loss.strength(amount).words
-    if not one_attribute_at_a_time(policy):
-        return f"Any two values of a record are a secret pair, so no more than {words} is lost on a whole record."
-    if presence_only(policy):
-        return f"At most {words}: one who leaves the table and one who comes, each as the table above says."
-    and_back = " or twice what presence lost, whichever is less" if PRESENCE in loss.classes else ""
-    return (
-        f"Two records that differ in every attribute, by one secret step each, have lost at most {words}: the sum over "
-        f"the attributes{and_back}{'' if loss.product.measure is EPSILON else ', in rho the square roots add up'}."
-    )
-
-
-def _budget(loss: ProductLoss) -> str:
-    product = loss.product
-    most = f"{'epsilon ' if product.measure is EPSILON else ''}{product.terms.kept}"
-    limit = (
-        f"No secret pair may ever lose more than {most}, whatever else is released from the same ledger; the one that "
-        f"lost the most has lost {product.measure.words(product.spent)}."
-    )
-    if product.measure is EPSILON:
-        return limit
-    return (
-        f"{limit} The sums describe releases that were fixed beforehand; for releases that were chosen by what earlier "
-        "ones showed, the promise is that of the whole budget."
-    )
 
 
 # A statement about all releases of a ledger together, for publication: the index page of a product.
@@ -182,7 +111,7 @@ def product_card(
     refuse_unsound(product)
     loss = ProductLoss(product)
     strength = loss.strength(product.spent)
-    charges = len(product.released) + len(product.unreleased)
+    charges, several = len(product.released) + len(product.unreleased), Counter(each.name for each in product.released)
     return _ProductWriter(
         called=title or product.ledger.name.removesuffix(".ledger"),
         policy=product.policy,
@@ -191,7 +120,11 @@ def product_card(
         publisher=publisher,
         folder=product.folder,
         far=loss.far,
-        names={each.number: named(each, product) for each in product.released},
+        # Of several releases with one name, that of each also says which entry paid for it.
+        names={
+            each.number: f"{quoted(each.name)}{f' (entry {each.number})' if several[each.name] > 1 else ''}"
+            for each in product.released
+        },
         why_none="no release has noise",
         sums=f"The sums are those of the publisher's ledger, with "
         f"{'its one charge' if charges == 1 else f'all its {charges:,} charges'}. What other ledgers released about "
@@ -254,21 +187,64 @@ class _ProductWriter(Writer):
             "For each attribute the table above has the most that one of its secret pairs has lost, the factor that "
             "this means and how sure somebody undecided can become, rounded up.",
         )
-        yield Item("Whole record", _whole_record(self.loss))
-        yield Item("Budget", _budget(self.loss))
+        yield Item("Whole record", self._whole_record_words())
+        product = self.product
+        most = f"{'epsilon ' if product.measure is EPSILON else ''}{product.terms.kept}"
+        limit = (
+            f"No secret pair may ever lose more than {most}, whatever else is released from the same ledger; the one "
+            f"that lost the most has lost {product.measure.words(product.spent)}."
+        )
+        fixed = (
+            " The sums describe releases that were fixed beforehand; for releases that were chosen by what earlier "
+            "ones showed, the promise is that of the whole budget."
+        )
+        yield Item("Budget", f"{limit}{'' if product.measure is EPSILON else fixed}")
+
+    def _whole_record_words(self) -> str:
+        policy, amount = self.policy, self.loss.whole_record
+        if amount is None and not policy.steps_add_up:
+            return "No sum is stated: with known facts steps of several attributes need not add up."
+        if amount is None:
+            return "A secret pair may change several attributes at once; what lies further apart is listed below."
+        words = self.loss.strength(amount).words
+        if not one_attribute_at_a_time(policy):
+            return f"Any two values of a record are a secret pair, so no more than {words} is lost on a whole record."
+        if presence_only(policy):
+            return f"At most {words}: one who leaves the table and one who comes, each as the table above says."
+        and_back = " or twice what presence lost, whichever is less" if PRESENCE in self.loss.classes else ""
+        roots = "" if self.product.measure is EPSILON else ", in rho the square roots add up"
+        return (
+            f"Two records that differ in every attribute, by one secret step each, have lost at most {words}: the sum "
+            f"over the attributes{and_back}{roots}."
+        )
 
     def table(self) -> CardTable:
-        return loss_table(self.loss)
+        measure, whole_record = self.product.measure, self.loss.whole_record
+        lost = {pairs_named(pairs): amount for pairs, amount in self.loss.classes.items()}
+        if whole_record is not None and len(lost) > 1:
+            lost["all attributes, a secret step in each"] = whole_record
+        rows: list[tuple[str, ...]] = []
+        for pairs, amount in lost.items():
+            strength = self.loss.strength(amount)
+            sure = f"{strength.certainty} %" if amount else "50 %, as before"
+            rows.append((pairs, measure.number(amount), strength.factor(), sure))
+        return CardTable(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
 
     def released(self) -> Iterator[Item]:
         for each, result in zip(self.product.released, self.results, strict=True):
-            text, beside = release_words(each, result, self.product), self._beside(each)
+            sentences, beside = [statistic(each.parts)], self._beside(each)
+            if each.plan.amount:
+                sentences += [f"Typical error {error_words(each.parts)}", *remarks(result)]
+            else:
+                sentences += [f"Without noise: {why_exact(each.main)}."]
+            sentences.append(self._cost(each))
             foreign = ", ".join(quoted(path.name) for path in beside.foreign)
             if self.files is not None and not beside.own:
-                text += " Its files are not beside this page."
+                sentences.append("Its files are not beside this page.")
             elif foreign:
-                text += f" Beside this page, but not what was released: {foreign}."
-            yield Item(named(each, self.product), text, files=tuple(path.name for path in beside.own))
+                sentences.append(f"Beside this page, but not what was released: {foreign}.")
+            files = tuple(path.name for path in beside.own)
+            yield Item(self.names[each.number], " ".join(sentences), files=files)
             cautions = each.main.query.cautions().items()
             yield from (Item(heading, self.about(each, caution)) for heading, caution in cautions)
             if each.plan.amount:
@@ -276,6 +252,15 @@ class _ProductWriter(Writer):
         for entry in self.product.unreleased:
             charged = f"Entry {entry.number}, {quoted(entry.description)}: {loss_words(entry.loss)}."
             yield Item("Charged, not handed out", f"{charged} Nothing was handed out for it, and it counts.")
+
+    def _cost(self, each: Released) -> str:
+        entry, proved, charged = each.entry, each.plan.certificate.loss, each.entry.loss
+        if not charged.largest:
+            return f"Privacy cost: none (entry {entry.number})."
+        same = proved.measure.words(proved.largest) == charged.measure.words(charged.largest)
+        counted = "" if same else f"{proved.measure.words(proved.largest)}, counted as "
+        rule = "" if each.plan.policy.hash == self.policy.hash else f"; {entry.rule}"
+        return f"Privacy cost: {counted}{loss_words(charged)} (entry {entry.number}{rule})."
 
     def _beside(self, each: Released) -> FilesBeside:
         return (self.files or {}).get(each.entry.number, FilesBeside())
@@ -285,7 +270,7 @@ class _ProductWriter(Writer):
         for each, result in zip(self.product.released, self.results, strict=True):
             if values_file(result) is None:
                 drawn = (path.name for path in self._beside(each).own if path.name.endswith(".png"))
-                pictures.append(Picture(named(each, self.product), partial(_draw, result), next(drawn, None)))
+                pictures.append(Picture(self.names[each.number], partial(_draw, result), next(drawn, None)))
         return Section("Pictures", (), pictures=tuple(pictures))
 
 
