@@ -178,7 +178,7 @@ def keyed(plan: Plan, file: PolicyFile) -> Plan:
 
 
 def _refuse_unaffordable(file: PolicyFile, session: Session, entries: Sequence[Entry]) -> None:
-    """Refuse what is sure to exceed the budget before the data are asked for anything."""
+    """Refuse what is sure to exceed the budget before anything is read from the data."""
     ledger = session.ledger
     stated = [(release, release.target.certain) for release in file.releases]
     due = [

@@ -142,11 +142,11 @@ def _without_values() -> Generator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        said = str(error)
-        if not any(mark in said for mark in _WITHOUT_VALUES):
-            said = next((word for word in _WORDS if word in said), "X must be a table of finite numbers")
+        message = str(error)
+        if not any(mark in message for mark in _WITHOUT_VALUES):
+            message = next((word for word in _WORDS if word in message), "X must be a table of finite numbers")
         kind = WrongTypeError if isinstance(error, TypeError) else WrongTableError
-        raise kind(said) from None
+        raise kind(message) from None
 
 
 def _check_names(names: list[str] | None, domain: Domain) -> None:

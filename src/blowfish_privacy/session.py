@@ -174,7 +174,7 @@ class Session:
         Give ``epsilon``, ``rho``, or ``error`` (root mean squared) to solve for it; ``delta`` beside epsilon allows
         noise that keeps (epsilon, delta); ``noise`` is ``"laplace"`` or ``"gaussian"``, by default the more
         accurate that is allowed. Where the number of rows is needed and the policy makes it public without stating
-        it, the data are asked for that number alone; what exceeds the budget is refused before that. A plan of the same
+        it, that number alone is read from the data; what exceeds the budget is refused before that. A plan of the same
         content is a plan for the same release, unless ``new=True`` asks for another one, with noise of its own; ``key``
         names the release by a text of your own instead.
         """
@@ -282,7 +282,7 @@ class Session:
         return Parallel(self, attributes)
 
     def _check_affordable(self, query: Asked, target: Target, name: str, key: str | None, *, new: bool) -> None:
-        """Refuse what will cost too much before the data are asked for anything; a retry costs nothing."""
+        """Refuse what will cost too much before anything is read from the data; a retry costs nothing."""
         if target.certain is None:
             return
         measure, amount = target.certain

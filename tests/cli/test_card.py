@@ -153,7 +153,7 @@ def test_a_parallel_release_is_one_statement_of_its_costliest_part():
     assert "what the costliest does, epsilon 0.5, not the sum" in text
     assert "The number of records of each “zone”." in text
     # Scales 2 / 0.25 = 8 and 2 / 0.5 = 4: roots of their variances 11.3 and 5.64.
-    assert "11.3 (root mean squared) for a cell in the least exact group, 5.64 in the most exact" in text
+    assert "11.3 (root mean squared) for a cell in the least accurate group, 5.64 in the most accurate" in text
 
 
 def test_clusters_have_a_card_too():

@@ -61,7 +61,7 @@ def test_losses_that_differ_are_told_apart(ledger, capsys):
     policy = bp.Policy(DOMAIN, secrets=bp.Attributes())
     ledger.charge(loss=loss, policy=policy, key="a", description="x", mechanism="y")
     assert run(["ledger", "show", str(ledger.path)]) == 0
-    assert "age 0.1, wage 0.2 (some values)" in capsys.readouterr().out
+    assert "age 0.1, wage 0.2 (of some records)" in capsys.readouterr().out
 
 
 def test_balances_are_drawn(ledger, tmp_path, capsys):

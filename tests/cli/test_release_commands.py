@@ -502,7 +502,7 @@ def test_the_demo_runs_and_leaves_a_folder_to_look_around_in(tmp_path, capsys):
         assert said in out
     summing_up = " ".join(out[out.rindex("In two sentences") :].split())
     # A mean under a threshold of 20 gains as much as the 200 declared wages are longer; a single count gains nothing.
-    assert "Gained: “mean wage” is 10 times as exact as under plain differential privacy" in summing_up
+    assert "Gained: “mean wage” is 10 times more accurate than under plain differential privacy" in summing_up
     assert "nothing is gained for “ages”" in summing_up
     assert summing_up.endswith("“region”: not protected at all.")
 

@@ -19,16 +19,15 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.mechanisms import Laplace
-from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together, is_name_only
+from blowfish_privacy.policies.distances import furthest, furthest_apart, furthest_together, is_unprotected
 from blowfish_privacy.privacy.loss import changing, one_attribute_at_a_time
 from blowfish_privacy.privacy.measure import EPSILON, Strength
 from blowfish_privacy.release import reading
 from blowfish_privacy.release.explain import most_steps
-from blowfish_privacy.release.losses import any_change, attributes_seen, far_apart, full_domain, in_name_only, weakest
+from blowfish_privacy.release.losses import FarLosses, ProductLoss, any_change, attributes_seen, full_domain
 from blowfish_privacy.release.verification import read_product
 from blowfish_privacy.statements.ledger import lost_on_pair, lost_on_whole_record
 from blowfish_privacy.statements.policy import odds_between
-from blowfish_privacy.statements.product import ProductLoss
 from blowfish_privacy.testing import oracle
 from blowfish_privacy.testing.strategies import policies
 from contracts.test_selection import askeds
@@ -174,15 +173,15 @@ def about_one(plan, made, policy):
     assert holds(largest, max(edges, default=0))
 
     # Values far apart: one bound for each attribute, and one for whole records.
-    alone, together = far_apart(made)
-    stated = max([largest, *(each.exponent for each in alone), *([together.exponent] if together else [])])
+    far = FarLosses.of(made)
+    stated = max([largest, *(each.exponent for each in (*far.of_attributes(), *far.of_all()))])
     assert holds(stated, max(exponents.values(), default=0))
     for axis, name in enumerate(policy.domain):
         own = [lost for (x, y), lost in exponents.items() if x[:axis] + x[axis + 1 :] == y[:axis] + y[axis + 1 :]]
-        said = [each.exponent for each in weakest(made) if each.names in ((name,), policy.domain.names)]
+        said = [each.exponent for each in far.weakest() if each.names in ((name,), policy.domain.names)]
         assert holds(max(said, default=0), max(own, default=0))
         # Nothing is called protected that is not.
-        assert not is_name_only(max(own, default=0) * (1 - 1e-12)) or [*in_name_only(made)]
+        assert not is_unprotected(max(own, default=0) * (1 - 1e-12)) or [*far.unprotected("it")]
 
     if made is not plan:
         return
@@ -260,12 +259,11 @@ def about_a_product(loss, truth, losses):
     }
     if whole is not None and policy.graph.homogeneous:
         assert whole >= max((losses[pair] for pair in steps), default=0)
-    stated = [*loss.far_apart()]
-    bounds = [loss.product.spent, *(inf if each.lost is None else each.lost.amount for each in stated)]
+    stated = [*loss.far.of_attributes(), *loss.far.of_all()]
+    bounds = [loss.product.spent, *(each.lost for each in stated)]
     assert max(bounds) >= max(losses.values(), default=0)
-    assert (
-        not losses or not is_name_only(exponent(measure, max(losses.values())) * (1 - 1e-12)) or [*loss.in_name_only()]
-    )
+    largest = exponent(measure, max(losses.values(), default=Fraction(0)))
+    assert not is_unprotected(largest * (1 - 1e-12)) or [*loss.far.unprotected("it")]
 
 
 @given(data=st.data())
@@ -293,7 +291,7 @@ def test_the_worst_pair_need_not_be_the_ends():
     said = "“a” 0 and 20 are 20 steps apart, so the odds between them may change by a factor up to 4.9 x 10^8 after"
     assert said in plan.explain()
     session.release(plan)
-    assert said in " ".join(ProductLoss(read_product(session.ledger)).in_name_only())
+    assert said in " ".join(ProductLoss(read_product(session.ledger)).far.unprotected("it"))
 
 
 def test_a_whole_record_has_lost_what_the_worst_pair_has():

@@ -260,7 +260,7 @@ def test_a_mean_needs_the_number_of_records(session, records, said):
 def test_a_mean_asks_for_the_number_of_rows_alone(session):
     plan = session.plan(bp.Mean("age"), epsilon="0.5")
     assert session.engine.seen == ["rows"]
-    assert "Nothing else was asked of the data" in plan.explain()
+    assert "Nothing else was read from the data" in plan.explain()
     assert plan.expected_error().unit == Fraction(1, 7)
     assert session.release(plan).error().unit == Fraction(1, 7)
 

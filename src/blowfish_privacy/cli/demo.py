@@ -156,7 +156,7 @@ def attack(out: str, epsilon: str, runs: int, seed: int | None, as_json: bool) -
         about = {"epsilon": show(amount), "runs": runs, "randomness": source.kind, "picture": str(picture)}
         print_json({**about, **_document(comparisons, example, remedy)})
         return
-    _tell(rounded_up(amount), runs, comparisons, example, remedy)
+    _narrate(rounded_up(amount), runs, comparisons, example, remedy)
     echo(f"\n{picture}: the attacker's error against the number of cells")
 
 
@@ -184,7 +184,7 @@ def _document(comparisons: list[AttackComparison], example: list[dict[str, Any]]
     }
 
 
-def _tell(
+def _narrate(
     epsilon: str, runs: int, comparisons: list[AttackComparison], example: list[dict[str, Any]], remedy: Error
 ) -> None:
     last = comparisons[-1]

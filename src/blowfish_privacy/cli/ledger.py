@@ -27,15 +27,15 @@ from blowfish_privacy.release.spec import PolicyFile, ledger_location
 from blowfish_privacy.results.pictures.errors import draw_balances
 from blowfish_privacy.results.pictures.figure import LEDGER, drawn_from, ending_of, picture
 from blowfish_privacy.statements.ledger import (
-    asked_in_words,
     counted,
     failures,
     ledger_view,
     loss_view,
     loss_words,
-    lost_in_words,
+    lost_on,
     lost_on_pair,
     lost_on_whole_record,
+    requested_words,
     verification_view,
 )
 from blowfish_privacy.statements.plan import terms_words
@@ -68,11 +68,11 @@ def create(file: str, budget: str | None) -> None:
         location = ledger_location(loaded, Path(file).parent)
         if location is None or loaded.budget is None:
             raise SpecError("the file names no ledger, or no budget.", hint="add ledger: table.ledger and budget: 1.0.")
-        made = create_ledger(location, budget=loaded.budget)
+        created = create_ledger(location, budget=loaded.budget)
     else:
         stated = yaml_text.parse(budget) if budget.lstrip().startswith("{") else budget
-        made = create_ledger(file, budget=Budget.read(stated, error=LedgerError))
-    echo(f"Made the ledger {made.name} with a budget of {made.terms.kept}. Nothing is spent yet.")
+        created = create_ledger(file, budget=Budget.read(stated, error=LedgerError))
+    echo(f"Made the ledger {created.name} with a budget of {created.terms.kept}. Nothing is spent yet.")
 
 
 @ledger.command()
@@ -117,16 +117,16 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
             [
                 *(e.number, e.made[:19], e.label, e.mechanism, e.policy.hash[:12]),
                 *(
-                    asked_in_words(e) if mixed else e.loss.measure.number(e.epsilon),
+                    requested_words(e) if mixed else e.loss.measure.number(e.epsilon),
                     e.loss.measure.number(e.charged),
-                    lost_in_words(e),
+                    lost_on(e.loss),
                 ),
             ]
             for e in opened.entries()
         ],
     )
-    for number, made in failures(opened).items():
-        echo(f"Entry {number}: the data contradicted the facts that its policy states ({made[:19]}).")
+    for number, time in failures(opened).items():
+        echo(f"Entry {number}: the data contradicted the facts that its policy states ({time[:19]}).")
     measure, balances = opened.measure, opened.balances
     if len(balances) > 1:
         lost = [[name, measure.number(amount), _bar(amount / opened.budget)] for name, amount in balances.items()]
@@ -135,8 +135,9 @@ def show_entries(file: str, pair: tuple[str, str] | None, picture: str | None, a
     echo(f"Budget {opened.terms.kept}, spent {spent}, left {left}.")
     for sentence in terms_words(opened.terms):
         echo(sentence)
-    if mixed and (whole := lost_on_whole_record(opened)) is not None:
-        echo(f"A whole record, which others are up to {whole.steps} steps from, has lost {loss_words(*whole.lost)}.")
+    if mixed and (record_loss := lost_on_whole_record(opened)) is not None:
+        lost = loss_words(*record_loss.lost)
+        echo(f"A whole record, which others are up to {record_loss.steps} steps from, has lost {lost}.")
 
 
 def _bar(share: Fraction) -> str:
@@ -150,8 +151,8 @@ def _draw(opened: Ledger, path: str) -> None:
     balances, ending = opened.balances, ending_of(path)
     if not balances:
         raise LedgerError("nothing was charged yet, so there are no balances to draw.")
-    own = partial(drawn_from, opened.name, origin=LEDGER)
-    keep_others(path, "picture of this ledger", own, option="--picture")
+    is_own = partial(drawn_from, opened.name, origin=LEDGER)
+    keep_others(path, "picture of this ledger", is_own, option="--picture")
     drawn = draw_balances(balances, opened.budget, opened.terms.kept)
     write_atomically(path, picture(drawn, ending, document=opened.name, origin=LEDGER))
 

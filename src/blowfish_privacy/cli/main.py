@@ -70,7 +70,7 @@ def cli() -> None:
     """Publish statistics with Blowfish privacy.
 
     A policy says which facts about a person are secret and which facts about the data everybody knows already;
-    releases are as exact as that policy allows.
+    releases are as accurate as that policy allows.
 
     Exit codes: 0 done, 2 bad usage or file, 3 policy or known facts refuse, 4 over budget, 5 data or engine error.
     """
@@ -115,7 +115,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def exit_code(error: BaseException) -> int:
-    """Say what went wrong and return the exit code that stands for it; what nobody thought of is raised again."""
+    """Say what went wrong and return the exit code that stands for it; an unexpected error is raised again."""
     match error:
         case BlowfishError():
             terminal.say_error(error.message, error.hint)

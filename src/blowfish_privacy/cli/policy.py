@@ -22,7 +22,7 @@ from blowfish_privacy.cli.terminal import (
 from blowfish_privacy.errors import RefusalError, SpecError
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.explain import explain_pair, explain_policy, what_facts_do
-from blowfish_privacy.statements.policy import name_only_after, pair_view, policy_view
+from blowfish_privacy.statements.policy import pair_view, policy_view, unprotected_after_budget
 from blowfish_privacy.support.exact import rounded_up
 from blowfish_privacy.support.files import write_atomically
 from blowfish_privacy.support.progress import task
@@ -105,7 +105,7 @@ def explain(file: str, pair: tuple[str, str] | None, as_json: bool) -> None:  # 
     opened = load_file(file)
     loaded = opened.policy
     if pair is None:
-        explained = explain_policy(loaded, name_only_after(loaded, opened.budget))
+        explained = explain_policy(loaded, unprotected_after_budget(loaded, opened.budget))
         print_json({"explanation": explained}) if as_json else echo(explained)
         return
     first, second = (record(text) for text in pair)

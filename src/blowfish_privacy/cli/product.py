@@ -99,16 +99,16 @@ def mention_others(file: PolicyFile | None, released: Sequence[Released]) -> Non
     """Say which releases of the file are not made yet, and that others of the ledger are counted."""
     if file is None:
         return
-    made = [(each.name, each.plan.policy.hash, each.plan.asked()) for each in released]
+    released_keys = [(each.name, each.plan.policy.hash, each.plan.asked()) for each in released]
     policy = file.policy
-    asked = {
+    stated = {
         each.name: (each.name, policy.hash, asked_to_file(*split(each.query), policy.domain)) for each in file.releases
     }
-    waiting = [name for name, release in asked.items() if release not in made]
+    waiting = [name for name, release in stated.items() if release not in released_keys]
     if waiting:
         echo(f"Not released yet, so not in this: {', '.join(waiting)}.", err=True)
     # What the file asks was perhaps released several times, with other losses: the file has one of these.
-    others = len(made) - (len(asked) - len(waiting))
+    others = len(released_keys) - (len(stated) - len(waiting))
     if others:
         many = "one more release" if others == 1 else f"{others:,} more releases"
         echo(f"The ledger holds {many} than the file as it is now; all of them count.", err=True)
@@ -140,22 +140,22 @@ class FolderCheck:
     def of(cls, entries: Iterable[Entry], released: Sequence[Released], folder: Path) -> FolderCheck:
         """Go through the documents in a folder, with all charges and all releases of the ledger."""
         charges = {entry.key: entry.number for entry in entries}
-        texts, found = {each.text.encode(): each for each in released}, set[int]()
+        texts, present = {each.text.encode(): each for each in released}, set[int]()
         problems, notes = list[str](), list[str]()
         for path in documents_in(folder):
             content = content_of(path)
-            own = None if content is None else texts.get(content)
-            if own is None:
+            release = None if content is None else texts.get(content)
+            if release is None:
                 problems.append(f"{path} {_foreign(path, content, charges, released)}")
                 continue
-            found.add(own.entry.number)
-            said = f"{path} is the document of {own.name!r} (entry {own.entry.number}), under"
-            other = next((each for each in released if each.is_called(stem_of(path))), own)
-            if other is not own and not own.is_called(stem_of(path)):
-                problems.append(f"{said} the name of another release, {other.name!r}.")
-            elif not own.is_called(stem_of(path)):
-                notes.append(f"{said} another name.")
-        missing = (_document(each, released) for each in released if each.entry.number not in found)
+            present.add(release.entry.number)
+            start = f"{path} is the document of {release.name!r} (entry {release.entry.number}), under"
+            other = next((each for each in released if each.is_called(stem_of(path))), release)
+            if other is not release and not release.is_called(stem_of(path)):
+                problems.append(f"{start} the name of another release, {other.name!r}.")
+            elif not release.is_called(stem_of(path)):
+                notes.append(f"{start} another name.")
+        missing = (_document(each, released) for each in released if each.entry.number not in present)
         return cls(tuple(problems), tuple(notes), tuple(missing))
 
 
@@ -192,16 +192,16 @@ def write_missing(product: Product, folder: Path) -> None:
     """Write the files of the releases that are not in a folder, from what the ledger holds; it costs nothing."""
     reserved = [each.name for each in product.released]
     for each in product.released:
-        made = from_text(each.text, product.folder)
-        beside = files_beside(made, folder, partial(product.may_be_called, each))
+        result = from_text(each.text, product.folder)
+        beside = files_beside(result, folder, partial(product.may_be_called, each))
         if beside.own:
             files = ReleaseFiles(folder, stem_of(beside.own[0]), earlier=each.text)
         else:
             otherwise = "move that file away, or have the page written into another folder."
             files = ReleaseFiles.checked(folder, each.file_name, each.text, reserved=reserved, otherwise=otherwise)
-        missing = [str(path) for path in files.holding(made) if not os.path.lexists(path)]
+        missing = [str(path) for path in files.holding(result) if not os.path.lexists(path)]
         if missing:
-            files.write(made)
+            files.write(result)
             echo(f"Wrote {', '.join(missing)}.", err=True)
 
 
@@ -244,11 +244,11 @@ def card(release: str, form: str | None, output: str | None, as_json: bool, **op
         keep_others(output, "card", _holds_card)
     wanted = "json" if as_json else form or _form(output)
     if names_product(release):
-        made, view = _of_product(release, Path("." if output is None else output).parent, **options)
+        statement, view = _of_product(release, Path("." if output is None else output).parent, **options)
     else:
-        made = _of_release(release, **options)
-        view = card_view(made)
-    text = f"{json_text(view)}\n" if wanted == "json" else page(made) if wanted == "html" else markdown(made)
+        statement = _of_release(release, **options)
+        view = card_view(statement)
+    text = f"{json_text(view)}\n" if wanted == "json" else page(statement) if wanted == "html" else markdown(statement)
     if output is None:
         echo(text, nl=False)
     else:
@@ -288,8 +288,8 @@ def _of_product(
         write_missing(product, folder)
     beside = product_files(product, folder)
     mention_foreign(beside, folder)
-    made = product_card(product, title=title or named.title, publisher=publisher, files=beside)
-    return made, product_view(product, made, beside)
+    statement = product_card(product, title=title or named.title, publisher=publisher, files=beside)
+    return statement, product_view(product, statement, beside)
 
 
 def _holds_card(content: bytes) -> bool:
@@ -320,16 +320,16 @@ def verify(release: str, out: str, as_json: bool) -> int:  # noqa: FBT001
     if names_product(release):
         return _verify_product(release, Path(out), as_json=as_json)
     text = read_document(release)
-    found = verification.examined(text, Path(release).parent)
-    sound = isinstance(found, VerifiedRelease)
+    examined = verification.examined(text, Path(release).parent)
+    sound = isinstance(examined, VerifiedRelease)
     if as_json:
-        print_json({"ok": sound, "problems": [] if sound else found})
+        print_json({"ok": sound, "problems": [] if sound else examined})
     elif sound:
-        echo(f"{release} is sound: {found.body['guarantee']['statement']}.")
-        for notice in reading.notices_of(found.parts):
+        echo(f"{release} is sound: {examined.body['guarantee']['statement']}.")
+        for notice in reading.notices_of(examined.parts):
             echo(f"Notice: {notice.as_published}")
     else:
-        print_problems(found)
+        print_problems(examined)
     return 0 if sound else _UNSOUND
 
 
@@ -408,13 +408,13 @@ def plot(release: str, output: str | None) -> None:
 
     The same document gives the same bytes. SVG looks the same on every machine, PDF has text that can be searched.
     """
-    made, place = load(release), Path(release)
+    result, place = load(release), Path(release)
     path = (
         Path(output) if output else place.with_name(f"{place.name.removesuffix('.json').removesuffix('.release')}.png")
     )
     ending_of(path)
-    if isinstance(made, Result) and made.kept is not None:
-        raise SpecError(f"{made.name!r} has too many values for a picture.", hint="they are in the file beside it.")
-    keep_others(path, "picture of this release", lambda content: drawn_from(made.text, content))
-    made.plot(path)
+    if isinstance(result, Result) and result.kept is not None:
+        raise SpecError(f"{result.name!r} has too many values for a picture.", hint="they are in the file beside it.")
+    keep_others(path, "picture of this release", lambda content: drawn_from(result.text, content))
+    result.plot(path)
     echo(f"Wrote {path}.", err=True)

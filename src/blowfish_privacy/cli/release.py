@@ -35,12 +35,12 @@ from blowfish_privacy.statements.plan import (
     budget_rows,
     budget_words,
     headings,
-    in_name_only,
     plan_cells,
     plans_view,
     release_view,
     releases_view,
     unplanned_cells,
+    unprotected_by,
 )
 
 
@@ -51,7 +51,7 @@ from blowfish_privacy.statements.plan import (
 def plan(file: str, explain: bool, as_json: bool) -> int:  # noqa: FBT001
     """Show what the releases of FILE will cost and how wrong they will be. Reads no values, spends nothing.
 
-    Where the number of rows is needed, public and not stated in FILE, the data are asked for it, and for nothing else.
+    Where the number of rows is needed, public and not stated in FILE, it is read from the data, and nothing else is.
     A release that cannot be planned says why and does not stop the others; its exit code is that of the command.
     """
     loaded = load_in_part(file)
@@ -92,19 +92,19 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     """Run the releases of FILE: asks, charges the ledger, reads the data, writes JSON, CSV and PNG.
 
     A release that the ledger already holds is written again as it was and costs nothing. Before the charge no value is
-    read; the number of rows may be asked for, where it is public, and not for releases that exceed the budget.
+    read; the number of rows may be read, where it is public, and not for releases that exceed the budget.
 
     Where one release cannot be planned, none is run, unless those to be run are named with --only.
     """
     loaded = _chosen(file, only)
     with warnings_in_words():
         session = open_session(loaded, Path(file).parent)
-    batch = Batch.of(loaded, session, fresh=new, ask=PublicNumbers(loaded.policy, lambda: session.engine, _tell))
+    batch = Batch.of(loaded, session, fresh=new, ask=PublicNumbers(loaded.policy, lambda: session.engine, _remark))
     folder, wanted = Path(out), [ending for ending in EXTRA if extra[ending]]
     reserved, held = [each.name for each in loaded.releases], session.ledger.document
     outputs = {
-        made.name: ReleaseFiles.checked(folder, made.name, held(made.key), reserved=reserved, extra=wanted)
-        for made in batch.plans
+        planned.name: ReleaseFiles.checked(folder, planned.name, held(planned.key), reserved=reserved, extra=wanted)
+        for planned in batch.plans
     }
     if as_json and batch.due and not yes:
         raise SpecError("--json does not ask.", hint="add --yes to spend.")
@@ -114,8 +114,8 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     except OSError as error:
         raise SpecError(f"the folder {folder} cannot be made: {error.strerror}.") from None
     written: list[dict[str, Any]] = []
-    for made in batch.plans:
-        result, files = batch.release(made), outputs[made.name]
+    for planned in batch.plans:
+        result, files = batch.release(planned), outputs[planned.name]
         try:
             files.write(result)
         except MemoryError:
@@ -124,7 +124,7 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
                 hint="free some memory and run the command again: it is written at no cost.",
             ) from None
         paths = [str(path) for path in files.holding(result)]
-        written.append(release_view(result, batch.earlier.get(made.key), paths, kept=files.kept and str(files.kept)))
+        written.append(release_view(result, batch.earlier.get(planned.key), paths, kept=files.kept and str(files.kept)))
     if as_json:
         print_json(releases_view(written, spent=batch.cost, remaining=session.remaining))
         return
@@ -158,31 +158,31 @@ def _planned(file: str, loaded: PolicyFile) -> tuple[Sequence[Plan | Unplanned],
             raise DataError("the file names no data.")
         return open_engine(located(loaded.data, Path(file).parent))
 
-    ask = CautiousNumbers(loaded.policy, engine, _tell)
+    ask = CautiousNumbers(loaded.policy, engine, _remark)
     location = ledger_location(loaded, Path(file).parent)
     if loaded.data is not None and location is not None and (not isinstance(location, Path) or location.exists()):
         try:
             with warnings_in_words():
                 session = open_session(loaded, Path(file).parent)
         except LedgerError as error:
-            _tell(f"Planned without the ledger: {error.message}")
+            _remark(f"Planned without the ledger: {error.message}")
         else:
             batch = Batch.of(loaded, session, ask=ask, check=False)
             if held := [plan.name for plan in batch.plans if plan.key in batch.earlier]:
-                _tell(f"The ledger holds {', '.join(held)} already: released again as before, for nothing.")
+                _remark(f"The ledger holds {', '.join(held)} already: released again as before, for nothing.")
             return batch.outcomes, batch.quote, session.ledger
     outcomes = plan_each(loaded, ask)
     losses = [each.certificate.loss for each in outcomes if isinstance(each, Plan)]
     return outcomes, None if loaded.budget is None else Quote.fresh(losses, loaded.budget, loaded.policy), None
 
 
-_tell = partial(echo, err=True)
+_remark = partial(echo, err=True)
 
 
 def _warn_of_notices(plans: Sequence[Plan]) -> None:
-    for made in plans:
-        for notice in made.notices:
-            warn(f"{made.name}: {notice}")
+    for each in plans:
+        for notice in each.notices:
+            warn(f"{each.name}: {notice}")
 
 
 def _confirm(batch: Batch, *, yes: bool) -> None:
@@ -223,5 +223,5 @@ def _print_plans(outcomes: Sequence[Plan | Unplanned], quote: Quote | None, ledg
         print_table(HEADER, budget_rows(quote, plans[0].policy))
         for sentence in budget_words(quote):
             echo(sentence)
-    for sentence in in_name_only(plans, quote, ledger):
+    for sentence in unprotected_by(plans, quote, ledger):
         echo(sentence)

@@ -12,6 +12,7 @@ import click
 from blowfish_privacy.cli.terminal import as_json, echo, print_json
 from blowfish_privacy.errors import DataError, SpecError, nearest
 from blowfish_privacy.support.progress import progress_to
+from blowfish_privacy.support.text import count_of
 
 if TYPE_CHECKING:
     from blowfish_lab.paper.runner import Produced
@@ -58,7 +59,7 @@ def reproduce(
     with progress_to(None), Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("Points", total=None)
         try:
-            made = run_figures(
+            figures = run_figures(
                 [figure] if figure is not None else list(FIGURES),
                 run,
                 Path(out),
@@ -69,21 +70,20 @@ def reproduce(
             progress.stop()
             echo(f"What is finished is kept in {out}; the same command goes on from there.", err=True)
             raise
-    _show(made, as_json=as_json, run_quick=quick)
-    many = f"{len(made)} figure{'s' if len(made) != 1 else ''}"
-    echo(f"{many} in {out} after {perf_counter() - start:.0f} seconds.", err=True)
+    _show(figures, as_json=as_json, run_quick=quick)
+    echo(f"{count_of(len(figures), 'figure')} in {out} after {perf_counter() - start:.0f} seconds.", err=True)
 
 
-def _show(made: list[Produced], *, as_json: bool, run_quick: bool) -> None:
+def _show(figures: list[Produced], *, as_json: bool, run_quick: bool) -> None:
     if as_json:
-        print_json({one.figure.name: one.rows for one in made})
+        print_json({one.figure.name: one.rows for one in figures})
         return
-    for one in made:
+    for one in figures:
         file = one.folder / f"figure-{one.figure.name}.md"
         echo(file.read_text())
         worse = one.figure.worse_than_published(one.rows)
         for row in worse:
             named = ", ".join(f"{key} {row[key]}" for key in ("policy", "epsilon"))
             echo(f"Note: ours is above the published value at {named}.")
-    if run_quick and any(one.figure.shrinks for one in made):
+    if run_quick and any(one.figure.shrinks for one in figures):
         echo("A quick run: fewer points, and fewer repeats of each, than in a full one.")

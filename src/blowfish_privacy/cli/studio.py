@@ -29,9 +29,9 @@ def studio(file: str | None, demo: bool, port: int, no_browser: bool) -> None:  
     if demo and file is not None:
         raise SpecError("--demo makes a table of its own.", hint=f"leave out --demo, or {file}.")
     if demo:
-        made = make_census(new_folder("demo-output"))
-        echo(f"{made.parent} has a synthetic table and its policy.", err=True)
-        file = str(made)
+        policy_file = make_census(new_folder("demo-output"))
+        echo(f"{policy_file.parent} has a synthetic table and its policy.", err=True)
+        file = str(policy_file)
     # What these need may not be installed, and takes a second to load.
     from blowfish_privacy.studio.launch import serve
     from blowfish_privacy.studio.workshop import keep_unsaved, opened

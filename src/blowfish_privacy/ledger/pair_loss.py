@@ -73,21 +73,21 @@ class PairLoss:
         """What was lost in all, in the measure of the ledger."""
         if any(lost == inf for _, lost in self.losses):
             return inf
-        return sum((self.measure.converted(Fraction(lost), own) for own, lost in self.losses), Fraction(0))
+        return sum((self.measure.converted(Fraction(lost), measure) for measure, lost in self.losses), Fraction(0))
 
     def epsilon(self, delta: Fraction) -> Amount:
         """Say which epsilon that means at a delta, by the order that suits it best."""
         if self.amount == inf:
             return inf
-        lost = [(own, Fraction(amount)) for own, amount in self.losses]
-        rho = sum((amount for own, amount in lost if own is RHO), Fraction(0))
-        return epsilon_of(rho, delta, tuple(amount for own, amount in lost if own is EPSILON))
+        lost = [(measure, Fraction(amount)) for measure, amount in self.losses]
+        rho = sum((amount for measure, amount in lost if measure is RHO), Fraction(0))
+        return epsilon_of(rho, delta, tuple(amount for measure, amount in lost if measure is EPSILON))
 
 
-def pair_loss(made: Sequence[OwnLoss], pair: tuple[Record, Record], measure: Measure) -> PairLoss:
+def pair_loss(losses: Sequence[OwnLoss], pair: tuple[Record, Record], measure: Measure) -> PairLoss:
     """Find what releases lose between two values in all: those of a policy, and of all policies."""
     # A person of more rows than a policy protects together is protected in several groups.
-    rows = max((each.policy.rows_per_person for each in made), default=1)
+    rows = max((each.policy.rows_per_person for each in losses), default=1)
 
     def lost(each: OwnLoss) -> Amount:
         amount, together = _lost_between(each.policy, each.loss, *pair), -(-rows // each.policy.rows_per_person)
@@ -95,39 +95,39 @@ def pair_loss(made: Sequence[OwnLoss], pair: tuple[Record, Record], measure: Mea
         amount = amount if known is None else min(amount, known)
         return amount if amount == inf else each.loss.measure.over(Fraction(amount), together)
 
-    return _least(measure, made, lost)
+    return _least(measure, losses, lost)
 
 
-def _least(measure: Measure, made: Sequence[OwnLoss], lost: Callable[[OwnLoss], Amount]) -> PairLoss:
+def _least(measure: Measure, losses: Sequence[OwnLoss], lost: Callable[[OwnLoss], Amount]) -> PairLoss:
     """Add up what releases of one policy lose together, or one by one where rows show that this is less."""
-    ways = [tuple(_groups(made, measure)), *([tuple(made)] if any(each.by_rows for each in made) else [])]
-    found = [PairLoss(measure, tuple((each.loss.measure, lost(each)) for each in way)) for way in ways]
-    return min(found, key=lambda each: each.amount)
+    ways = [tuple(_groups(losses, measure)), *([tuple(losses)] if any(each.by_rows for each in losses) else [])]
+    sums = [PairLoss(measure, tuple((each.loss.measure, lost(each)) for each in way)) for way in ways]
+    return min(sums, key=lambda each: each.amount)
 
 
-def any_pair_loss(made: Sequence[OwnLoss], policy: Policy, measure: Measure, names: Collection[str]) -> PairLoss:
+def any_pair_loss(losses: Sequence[OwnLoss], policy: Policy, measure: Measure, names: Collection[str]) -> PairLoss:
     """Bound what releases lose between any two values of a policy that differ in some attributes alone.
 
     They are those between which some chain of the policy's secret pairs leads.
     """
-    rows = max((each.policy.rows_per_person for each in made), default=1)
+    rows = max((each.policy.rows_per_person for each in losses), default=1)
 
     def lost(each: OwnLoss) -> Amount:
         shown = each.by_rows.any_change(names) if each.by_rows and each.policy.rows_per_person == rows else None
         by_steps = _by_steps(each, policy, names)
         return by_steps if shown is None else min(by_steps, shown.amount)
 
-    return _least(measure, made, lost)
+    return _least(measure, losses, lost)
 
 
-def _by_steps(made: OwnLoss, policy: Policy, names: Collection[str]) -> Amount:
+def _by_steps(release: OwnLoss, policy: Policy, names: Collection[str]) -> Amount:
     """Bound a loss by the longest chains between any two values: of the ledger's secret pairs, or of its own."""
-    same = made.policy.hash == policy.hash
-    bounds = [_along_all(policy, made.charged or made.loss, names)] if same or made.charged is not None else []
-    graph = made.policy.graph
+    same = release.policy.hash == policy.hash
+    bounds = [_along_all(policy, release.charged or release.loss, names)] if same or release.charged is not None else []
+    graph = release.policy.graph
     joined = graph.project(tuple(names)).connected if graph.homogeneous else graph.connected
-    if not same and (made.policy.size == "unknown" or joined):
-        bounds.append(_along_all(made.policy, made.loss, names))
+    if not same and (release.policy.size == "unknown" or joined):
+        bounds.append(_along_all(release.policy, release.loss, names))
     return min(bounds, default=inf)
 
 
@@ -153,17 +153,17 @@ def own_losses(
 ) -> Iterator[OwnLoss]:
     """Return what the releases of a ledger lost on the secret pairs of their own policies."""
     charged = tuple(entries)
-    found: dict[str, StoredPolicy] = {}
+    readable: dict[str, StoredPolicy] = {}
     for entry in charged:
         name, stored = entry.policy.hash, entry.policy
-        found[name] = found[name] if name in found and found[name].text else stored
+        readable[name] = readable[name] if name in readable and readable[name].text else stored
     for entry in charged:
-        policy = policies.policy(found[entry.policy.hash])
+        policy = policies.policy(readable[entry.policy.hash])
         _check_no_facts(policy)
-        asked, price = entry.asked, policies.price(base, policy)
-        own = _own_part(entry.loss, price.factor) if asked is None else asked
-        charged = entry.loss if asked is None else price.charged(asked, asked.measure)
-        yield OwnLoss(policy, own, by_rows(entry) if by_rows else None, charged)
+        requested, price = entry.asked, policies.price(base, policy)
+        loss = _own_part(entry.loss, price.factor) if requested is None else requested
+        charged = entry.loss if requested is None else price.charged(requested, requested.measure)
+        yield OwnLoss(policy, loss, by_rows(entry) if by_rows else None, charged)
 
 
 def as_charged(due: OwnLoss, quote: Quote) -> OwnLoss:
@@ -179,13 +179,13 @@ def _own_part(charged: Loss, factor: int) -> Loss:
     return Loss.of({pairs: amount / times for pairs, amount in charged}, charged.measure)
 
 
-def _groups(made: Iterable[OwnLoss], measure: Measure) -> Iterator[OwnLoss]:
+def _groups(losses: Iterable[OwnLoss], measure: Measure) -> Iterator[OwnLoss]:
     """Put together what can be: losses in epsilon of one policy add up along any chain; others are taken one by one.
 
     Together they may lose less: where they are about different records, no pair loses what each of them does.
     """
     by_policy: dict[str, list[OwnLoss]] = {}
-    for each in made:
+    for each in losses:
         _check_no_facts(each.policy)
         by_policy.setdefault(each.policy.hash, []).append(each)
     for group in by_policy.values():

@@ -39,8 +39,8 @@ def furthest_apart(
 ) -> tuple[dict[str, object], dict[str, object], Hops] | None:
     """Find two records that differ in all that is secret and are many steps apart; None if they are no chain apart."""
     apart = [(one, other, policy.distance(one, other)) for one, other in _corners(policy, names)]
-    found = max(apart, key=lambda corner: corner[2], default=None)
-    return found if found is not None and 1 < found[2] < inf else None
+    furthest = max(apart, key=lambda corner: corner[2], default=None)
+    return furthest if furthest is not None and 1 < furthest[2] < inf else None
 
 
 def longest_chain(policy: Policy, names: Collection[str]) -> int:
@@ -143,15 +143,16 @@ def pair_promise(policy: Policy, first: Mapping[str, object], second: Mapping[st
 
 MOST_TIMES = 1_000
 """The factor by which odds may change before values, although connected by steps, count as effectively unprotected."""
-IN_NAME_ONLY = "In name only: "
+UNPROTECTED = "Effectively unprotected: "
+"""What such a sentence begins with where it stands among others."""
 _MOST_DIGITS, _MOST_POWER = 6, 1000
 
 Exponent: TypeAlias = Callable[[Hops], float]
 """Bounds the logarithm of the change of odds between values some number of steps apart."""
 
 
-def is_name_only(exponent: float) -> bool:
-    """Say whether a promise that odds change by no more than e^exponent promises anything."""
+def is_unprotected(exponent: float) -> bool:
+    """Say whether a promise that odds change by no more than e^exponent promises nothing in effect."""
     return exponent > log(MOST_TIMES)
 
 
@@ -167,38 +168,36 @@ class Far:
     """The factor by which the odds between them may change, in words; None if nothing bounds it."""
 
 
-def name_only(
-    policy: Policy, presence: tuple[float, str], pairs: Iterable[Far], after: str, heading: str = IN_NAME_ONLY
+def effectively_unprotected(
+    policy: Policy, presence: tuple[float, str], pairs: Iterable[Far], after: str
 ) -> Iterator[str]:
     """Say what is effectively unprotected: whether a person is in the table, and pairs of values.
 
-    Of presence the exponent and the factor are given. Without a heading these are sentences of their own.
+    Of presence the exponent and the factor are given. The sentences begin with a small letter.
     """
     exponent, factor = presence
-    if policy.size == "unknown" and is_name_only(exponent):
+    if policy.size == "unknown" and is_unprotected(exponent):
         present = "whether a person is in the table is secret, but the odds of it may change by a factor up to"
-        yield _headed(heading, f"{present} {factor} after {after}.")
+        yield f"{present} {factor} after {after}."
     for far in pairs:
+        pair = f"{far.pair[0].lower()}{far.pair[1:]}"
         if far.factor is None:
-            yield f"{far.pair} are {far.hops:,} secret steps apart, and some release protects them not at all."
-        elif is_name_only(far.exponent):
+            yield f"{pair} are {far.hops:,} secret steps apart, and some release protects them not at all."
+        elif is_unprotected(far.exponent):
             apart = "a secret pair, but" if far.hops == 1 else f"{far.hops:,} steps apart, so"
             odds = f"the odds between them may change by a factor up to {far.factor} after {after}."
-            yield _headed(heading, f"{far.pair[0].lower()}{far.pair[1:]} are {apart} {odds}")
+            yield f"{pair} are {apart} {odds}"
 
 
-def _headed(heading: str, sentence: str) -> str:
-    return f"{heading}{sentence}" if heading else f"{sentence[0].upper()}{sentence[1:]}"
-
-
-def promised_in_name_only(
+def unprotected_after(
     policy: Policy, exponent: Exponent = float, after: str = "a loss of epsilon 1"
 ) -> tuple[str, ...]:
     """Say which values a loss leaves effectively unprotected, because of its size or of the steps between them."""
     together = furthest_together(policy)
     far = [(pair, hops) for _, pair, hops in furthest(policy, least=1)] + ([] if together is None else [together])
     pairs = (Far(pair, hops, exponent(hops), times(exponent(hops))) for pair, hops in far)
-    return tuple(name_only(policy, (exponent(1), times(exponent(1))), pairs, after))
+    sentences = effectively_unprotected(policy, (exponent(1), times(exponent(1))), pairs, after)
+    return tuple(f"{UNPROTECTED}{sentence}" for sentence in sentences)
 
 
 def times(exponent: float) -> str:

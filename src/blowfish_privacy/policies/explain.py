@@ -15,10 +15,10 @@ from blowfish_privacy.policies.distances import (
     PairPromise,
     furthest,
     furthest_together,
-    is_name_only,
+    is_unprotected,
     pair_promise,
-    promised_in_name_only,
     times,
+    unprotected_after,
 )
 from blowfish_privacy.policies.policy import Policy
 from blowfish_privacy.queries.counts import HistogramForm
@@ -38,13 +38,13 @@ BY_CHAINS = (
 EPSILONS = (0.1, 0.5, 1.0)
 
 
-def explain_policy(policy: Policy, name_only: Sequence[str] | None = None) -> str:
-    """Explain a policy, section by section; unless stated, values are in name only after a loss of epsilon 1."""
+def explain_policy(policy: Policy, weak: Sequence[str] | None = None) -> str:
+    """Explain a policy, section by section; ``weak`` says what is effectively unprotected, by default at epsilon 1."""
     words = policy.words()
     sections = [
         ("What is protected", [*words.sentences, hidden(policy, "epsilon")] if words.sentences else [_NOTHING]),
         ("How strongly", list(_strength(policy))),
-        ("What is NOT protected", [*not_protected(policy, name_only)]),
+        ("What is NOT protected", [*not_protected(policy, weak)]),
         ("What is assumed to be public", list(_public(policy))),
         *([("What the known facts do", [*what_facts_do(policy)])] if policy.known else []),
         ("Whose protection", list(_unit(policy))),
@@ -54,36 +54,35 @@ def explain_policy(policy: Policy, name_only: Sequence[str] | None = None) -> st
 
 def explain_pair(policy: Policy, first: Mapping[str, object], second: Mapping[str, object]) -> str:
     """Say how well one value is protected from another."""
-    found = pair_promise(policy, first, second)
-    return promise_words(policy, found, found.pair)
+    promise = pair_promise(policy, first, second)
+    return promise_words(policy, promise, promise.pair)
 
 
-def promise_words(policy: Policy, found: PairPromise, pair: str) -> str:
+def promise_words(policy: Policy, promise: PairPromise, pair: str) -> str:
     """Say what is promised about two values, which are called ``pair``."""
-    if found.promised == "same":
+    if promise.promised == "same":
         return f"{pair} are the same value."
-    if found.promised == "unproved":
+    if promise.promised == "unproved":
         return (
             f"No promise is made for {pair}, though secret pairs lead from the one to the other: by the known "
             "facts nobody can have one of them, or it is not proved that steps add up. A release may show exactly "
             "which of the two a person is."
         )
-    if found.promised == "nothing":
+    if promise.promised == "nothing":
         return (
             f"{pair} are not protected from each other at all: no chain of secret pairs connects them, "
             "so a release may show exactly which of the two a person is."
         )
-    if found.promised == "tables":
-        return f"{pair} are {found.apart}. {_with_facts(policy)}"
+    if promise.promised == "tables":
+        return f"{pair} are {promise.apart}. {with_facts(policy)}"
     whose = "The odds of an attacker who knows the facts" if policy.known else "An attacker's odds"
-    weak = " At eps = 1 they are protected in name only." if is_name_only(found.hops) else ""
-    return f"{pair} are {found.apart}. {whose} between them change by at most {factors(found.hops)}.{weak}"
+    weak = " At eps = 1 they are effectively unprotected." if is_unprotected(promise.hops) else ""
+    return f"{pair} are {promise.apart}. {whose} between them change by at most {factors(promise.hops)}.{weak}"
 
 
-def not_protected(policy: Policy, name_only: Sequence[str] | None = None) -> tuple[str, ...]:
-    """List what releases need not hide, and what they hide in name only; or else say that there is nothing of both."""
-    weak = promised_in_name_only(policy) if name_only is None else name_only
-    return (*unprotected(policy), *weak) or (COMPLETE,)
+def not_protected(policy: Policy, weak: Sequence[str] | None = None) -> tuple[str, ...]:
+    """List what releases need not hide, and what is effectively unprotected; or else say that nothing is left out."""
+    return (*unprotected(policy), *(unprotected_after(policy) if weak is None else weak)) or (COMPLETE,)
 
 
 def unprotected(policy: Policy, names: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -128,11 +127,12 @@ def neighbouring(policy: Policy) -> str:
     )
 
 
-def _with_facts(policy: Policy) -> str:
+def with_facts(policy: Policy, factor: str = "e^eps", but: str = "") -> str:
+    """Say what is promised under known facts, and with which exception."""
     return (
-        "With known facts the promise is about tables that satisfy them: no output is more than e^eps times as likely "
-        f"on one table as on another {neighbouring(policy)}. Where the facts leave no such table, nothing protects the "
-        "value."
+        f"With known facts the promise is about tables that satisfy them: no output is more than {factor} times as "
+        f"likely on one table as on another {neighbouring(policy)}{but}. Where the facts leave no such table, nothing "
+        "protects the value."
     )
 
 
@@ -147,7 +147,7 @@ def _strength(policy: Policy) -> Iterator[str]:
         yield "Not at all: releases are exact."
         return
     if policy.known:
-        yield _with_facts(policy)
+        yield with_facts(policy)
     else:
         present = "that a person is in the table"
         between = present if presence_only(policy) else "between the two values of a secret pair"
@@ -183,8 +183,8 @@ def _public(policy: Policy) -> Iterator[str]:
         stated = "" if policy.records is None else f" ({policy.records:,})"
         yield f"The number of records{stated}."
     for fact in policy.known:
-        said = fact.words(policy.domain)
-        yield f"{said[0].upper()}{said[1:]}."
+        words = fact.words(policy.domain)
+        yield f"{words[0].upper()}{words[1:]}."
     if not policy.known:
         yield "No other counts: if some are public, list them under known, or the promise weakens."
     if crosses(policy) and policy.compensation == "anywhere":
@@ -260,23 +260,23 @@ def what_facts_disclose(policy: Policy) -> str | None:
 
 
 def _alone(policy: Policy, fact: KnownFact, plain: int) -> str:
-    said = f"Knowing {fact.words(policy.domain)}"
+    knowing = f"Knowing {fact.words(policy.domain)}"
     with catch_warnings():
         simplefilter("ignore", BlowfishWarning)
         single = replace(policy, known=(fact,), size=policy.size if policy.records is None else policy.records)
     if not crosses(single):
-        return f"{said} costs nothing: no secret pair changes it."
+        return f"{knowing} costs nothing: no secret pair changes it."
     largest = _table(single)
     if largest is None or not largest.together:
         left = 0 if largest is None else largest.value
-        return f"{said} leaves nobody a way to change it: the full table's sensitivity is {left}."
+        return f"{knowing} leaves nobody a way to change it: the full table's sensitivity is {left}."
     if not largest.value and _determined(single):
-        return f"{said} discloses the whole table by itself: nothing is left that could be protected."
+        return f"{knowing} discloses the whole table by itself: nothing is left that could be protected."
     if not largest.value:
-        return f"{said} leaves no secret pair that changes the full table while this count holds."
+        return f"{knowing} leaves no secret pair that changes the full table while this count holds."
     restricted = fact.attributes if isinstance(fact, KnownMarginal) else fact.box(policy.domain)
     changed = " or ".join(quoted(name) for name in restricted if policy.graph.changes(name))
-    balanced = f"{said} forces a change of one person's {changed} to be balanced by other people's"
+    balanced = f"{knowing} forces a change of one person's {changed} to be balanced by other people's"
     return f"{balanced}: the full table's sensitivity {plain} becomes {_at_most(largest)}{largest.value:,}."
 
 

@@ -542,10 +542,9 @@ class Strength:
         """The amount with its name."""
         return f"{self.measure.unit} {rounded_up(self.amount)}"
 
-    def exponent(self, steps: float = 1, most: Fraction | None = None) -> float:
-        """Bound the logarithm of the change of odds over some steps, where no more than ``most`` is lost on them."""
+    def exponent(self, steps: float = 1) -> float:
+        """Bound the logarithm of the change of odds over some steps."""
         lost = float(self.amount) * (steps if self.measure is EPSILON else steps**2)
-        lost = lost if most is None else min(lost, float(most))
         if self.measure is EPSILON:
             return lost
         if isinstance(self.measure, Approximate):
@@ -553,9 +552,9 @@ class Strength:
             return order * lost - log(self.measure.delta) / (order - 1) if lost else 0.0
         return lost + 2 * sqrt(-lost * log(UNLIKELY))
 
-    def factor(self, steps: float = 1, most: Fraction | None = None) -> str:
+    def factor(self, steps: float = 1) -> str:
         """Write the largest change of odds over some steps, never less than it is."""
-        return times(self.exponent(steps, most))
+        return times(self.exponent(steps))
 
     @property
     def certainty(self) -> str:

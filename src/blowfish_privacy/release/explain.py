@@ -17,7 +17,7 @@ from blowfish_privacy.graphs import AddRemove, FullDomain
 from blowfish_privacy.mechanisms import Error, ExpectedError
 from blowfish_privacy.mechanisms.constraints import ConstrainedError
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import furthest, furthest_apart
+from blowfish_privacy.policies.distances import UNPROTECTED, furthest, furthest_apart
 from blowfish_privacy.policies.explain import presence_only
 from blowfish_privacy.privacy.certificate import is_differential_privacy
 from blowfish_privacy.privacy.measure import RHO, meaning_words
@@ -25,7 +25,7 @@ from blowfish_privacy.privacy.public_totals import Totals
 from blowfish_privacy.privacy.sensitivity import Norm, Records
 from blowfish_privacy.queries.query import Pattern, joined
 from blowfish_privacy.release import document
-from blowfish_privacy.release.losses import any_change, attributes_seen, full_domain, in_name_only
+from blowfish_privacy.release.losses import FarLosses, any_change, attributes_seen, full_domain
 from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.release.target import Target
 from blowfish_privacy.support.exact import about, rounded_up
@@ -106,13 +106,13 @@ def _planned(plan: Plan) -> Plan | None:
     # One that was asked for by name is compared with itself, a default with the default.
     named = None if kind.default_for(plan.query) else kind.name
     try:
-        asked = joined(plan.query, plan.selection)
+        query = joined(plan.query, plan.selection)
         target = Target(plan.mechanism.counted_in, plan.amount, noise="gaussian" if plan.rho else "laplace")
-        baseline = make_plan(asked, usual, target=target, mechanism=named, records=plan.records)
+        baseline = make_plan(query, usual, target=target, mechanism=named, records=plan.records)
         if baseline.mechanism.stands_in_for and not plan.mechanism.stands_in_for:
             # It was chosen over a better guarantee, and guarantees are compared.
             guaranteed = baseline.mechanism.stands_in_for
-            baseline = make_plan(asked, usual, target=target, mechanism=guaranteed, records=plan.records)
+            baseline = make_plan(query, usual, target=target, mechanism=guaranteed, records=plan.records)
         return replace(baseline, assumed=plan.assumed)
     except BlowfishError:
         return None
@@ -150,7 +150,7 @@ def _what(plan: Plan) -> Iterator[str]:
     yield f"Release {plan.name!r}: the {plan.query.noun} of {plan.query.subject}{selected} ({many})."
     yield from _groups(plan)
     if plan.records is not None and plan.policy.records is None:
-        yield f"The number of records is public here: {plan.records:,}. Nothing else was asked of the data."
+        yield f"The number of records is public here: {plan.records:,}. Nothing else was read from the data."
 
 
 def _groups(plan: Plan) -> Iterator[str]:
@@ -206,13 +206,13 @@ def _error(plan: Plan) -> Iterator[str]:
     yield from _totals(plan)
     typical = plan.typical_errors()
     if typical:
-        said = ", ".join(f"{about(rmse)} ({shape})" for shape, rmse in typical.items())
+        errors = ", ".join(f"{about(rmse)} ({shape})" for shape, rmse in typical.items())
         step = "Without negative counts" if plan.query.answer == "grid" else "After ordering"
-        yield f"{step}, simulated on public synthetic shapes with as many records: {said}."
+        yield f"{step}, simulated on public synthetic shapes with as many records: {errors}."
     ratios = plan.typical_ratios()
     if ratios:
-        said = ", ".join(f"{about(ratio)} ({shape})" for shape, ratio in ratios.items())
-        yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {said}."
+        errors = ", ".join(f"{about(ratio)} ({shape})" for shape, ratio in ratios.items())
+        yield f"Squared distances over those of non-private clusters, simulated on public synthetic points: {errors}."
     plain = plan.plain_error()
     if plain is not None:
         kind = "plain add-or-remove" if plan.policy.size == "unknown" else "plain"
@@ -268,7 +268,7 @@ def _cost(plan: Plan) -> Iterator[str]:
     yield f"Cost: {cost}. Guarantee: {plan.certificate.statement}{usual}."
     if plan.rho:
         yield from _steps(plan)
-    yield from in_name_only(plan)
+    yield from (f"{UNPROTECTED}{sentence}" for sentence in FarLosses.of(plan).unprotected("this release"))
 
 
 def most_steps(plan: Plan) -> int:

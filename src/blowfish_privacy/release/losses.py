@@ -1,44 +1,64 @@
-"""What is lost on any change of an attribute, or of a whole record: by the rows that were measured themselves.
+"""What releases lose between values several secret steps apart: along the steps, and by the rows that were measured.
 
-It bounds the loss between values many steps apart: counts of single cells, say, change as much for any two values.
+The rows bound the loss on any change of an attribute, or of a whole record: counts of single cells, say, change as much
+for any two values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import combinations
-from math import inf
+from math import inf, isinf
+from operator import ge
 from typing import TypeAlias
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.errors import BlowfishError
+from blowfish_privacy.errors import BlowfishError, DomainError, LedgerError, RefusalError
 from blowfish_privacy.graphs import FullDomain, PerAttribute, Public, Secrets
 from blowfish_privacy.graphs.graph import Hops
 from blowfish_privacy.known_facts.facts import crosses
 from blowfish_privacy.ledger import Entry, Ledger
-from blowfish_privacy.ledger.pair_loss import AnyChange
+from blowfish_privacy.ledger.pair_loss import (
+    Amount,
+    AnyChange,
+    OwnLoss,
+    PairLoss,
+    Record,
+    any_pair_loss,
+    pair_loss,
+)
 from blowfish_privacy.mechanisms import Mechanism
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.distances import (
-    IN_NAME_ONLY,
     Far,
-    furthest,
+    effectively_unprotected,
+    furthest_apart,
     furthest_together,
-    name_only,
     pair_words,
 )
 from blowfish_privacy.privacy.certificate import Certificate
-from blowfish_privacy.privacy.loss import PRESENCE, Loss, changing, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import RHO, Strength
+from blowfish_privacy.privacy.loss import (
+    ALL,
+    PRESENCE,
+    Loss,
+    PairClass,
+    changing,
+    classes_met,
+    one_attribute_at_a_time,
+)
+from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.queries import Query, Selection
 from blowfish_privacy.queries.query import ALL_RECORDS, joined, looked_at
 from blowfish_privacy.release import document
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.release.reading import Release, parse, read_proof
+from blowfish_privacy.release.verification import Product
 
+Made: TypeAlias = Plan | Release
+"""A release, planned or made: what it loses is the same."""
 _MOST_PAIRS = 10_000
 
 
@@ -56,9 +76,9 @@ def any_change(
     if len(changed) == 1:
         others = {other: Public() for other in policy.domain if other not in changed}
         full = PerAttribute({changed[0]: FullDomain(), **others}) if others else FullDomain()
-        found = _found(_certified(mechanism, policy, full))
+        certified = _found(_certified(mechanism, policy, full))
         alone = query.on(policy.domain).domain.names == (changed[0],) and mechanism.independent_rows
-        return found or (_of_each_pair(mechanism, policy, changed[0]) if alone else None)
+        return certified or (_of_each_pair(mechanism, policy, changed[0]) if alone else None)
     at_once = _found(_certified(mechanism, policy, FullDomain()))
     if at_once is not None:
         return at_once
@@ -95,8 +115,8 @@ def full_domain(plan: Plan) -> Fraction | None:
     policy = plan.population.policy
     if document.published(plan.query, policy, plan.mechanism) is not None:
         return None
-    found = _certified(plan.mechanism, policy, FullDomain())
-    return None if found is None else found.amount
+    certificate = _certified(plan.mechanism, policy, FullDomain())
+    return None if certificate is None else certificate.amount
 
 
 def _found(certificate: Certificate | None) -> AnyChange | None:
@@ -125,7 +145,7 @@ def _certified(mechanism: Mechanism, policy: Policy, secrets: Secrets) -> Certif
 
 @dataclass(frozen=True)
 class MeasuredRows:
-    """The rows of a release of all records, with independent noise on each."""
+    """The rows of a release of all records."""
 
     mechanism: Mechanism
     query: Query
@@ -137,6 +157,8 @@ class MeasuredRows:
         """Say what is lost on two values, in the release's own measure; None where the rows do not show it."""
         if not self.noisy:
             return Fraction(0)
+        if not self.mechanism.independent_rows:
+            return None
         try:
             return self._between(first, second)
         except BlowfishError:
@@ -162,10 +184,7 @@ class MeasuredRows:
 
 
 def rows_released(ledger: Ledger, entry: Entry) -> MeasuredRows | None:
-    """Read the rows of a release from its document; None where that does not show what they lost.
-
-    It shows it for releases of all records whose rows have independent noise.
-    """
+    """Read the rows of a release from its document; None where that does not show what they lost."""
     text = ledger.document(entry.key)
     if text is None:
         return None
@@ -175,46 +194,32 @@ def rows_released(ledger: Ledger, entry: Entry) -> MeasuredRows | None:
         # A document of another version, or one that was never read by this one: the chain is a bound too.
         return None
     proved = release.certificate.loss
-    other = release.policy.hash != entry.policy.hash or (proved.measure, proved.largest) != entry.requested
-    if other or release.selection != ALL_RECORDS or not release.mechanism.independent_rows:
+    if release.policy.hash != entry.policy.hash or (proved.measure, proved.largest) != entry.requested:
         return None
-    return MeasuredRows(release.mechanism, release.query, release.policy, bool(proved.largest))
+    return rows_of(release)
 
 
-def rows_planned(plan: Plan) -> MeasuredRows | None:
-    """Return the rows of a planned release, as its document will show them."""
-    if plan.selection != ALL_RECORDS or plan.policy.known or not plan.mechanism.independent_rows:
+def rows_of(made: Made) -> MeasuredRows | None:
+    """Return the rows of a release, or of a plan as its document will show them; None where they show nothing.
+
+    They are about all records, and have independent noise or are certified in rho for any change of a record.
+    """
+    certified = made.mechanism.independent_rows or made.certificate.loss.measure is RHO
+    if made.selection != ALL_RECORDS or made.policy.known or not certified:
         return None
-    return MeasuredRows(plan.mechanism, plan.query, plan.policy, bool(plan.amount))
+    return MeasuredRows(made.mechanism, made.query, made.policy, bool(made.certificate.amount))
 
 
-# Values several secret steps apart: how strongly a release protects them, and which it leaves unprotected in effect.
+def losses_of(ledger: Ledger, due: Sequence[OwnLoss] = ()) -> tuple[OwnLoss, ...] | None:
+    """Return what each release of a ledger lost by itself, and what those due will; None where that is not defined."""
+    try:
+        losses = (*ledger.own_losses(partial(rows_released, ledger)), *due)
+    except (LedgerError, RefusalError):
+        return None
+    return None if any(each.policy.known for each in losses) else losses
 
-Made: TypeAlias = Plan | Release
 
-
-@dataclass(frozen=True)
-class FarApart:
-    """Two values, or records, many steps apart."""
-
-    pair: str
-    hops: Hops
-    strength: Strength
-    """The loss on each step."""
-    names: tuple[str, ...]
-    """The attributes in which they differ."""
-    most: Fraction | None = None
-    """What is lost at most between any two values that differ in these; None if no bound is known but the steps."""
-
-    @property
-    def factor(self) -> str:
-        """The largest change of the odds between them."""
-        return self.strength.factor(self.hops, self.most)
-
-    @property
-    def exponent(self) -> float:
-        """Its logarithm."""
-        return self.strength.exponent(self.hops, self.most)
+# Which attributes a release tells about, and what one step along them loses.
 
 
 def attributes_seen(made: Made) -> tuple[str, ...] | None:
@@ -230,29 +235,10 @@ def attributes_seen(made: Made) -> tuple[str, ...] | None:
     return None if len(names) == len(policy.domain.names) else names
 
 
-def far_apart(made: Made) -> tuple[list[FarApart], FarApart | None]:
-    """For each attribute that a release tells about, find values many steps apart, and records apart in all of them."""
-    return _alone_apart(made, attributes_seen(made)), _together(made)
-
-
-def weakest(made: Made) -> list[FarApart]:
-    """Find for each attribute that a release may tell about, and for all together, the values that it protects least.
-
-    They may be a secret pair: one step may lose as much as the noise hides at all.
-    """
-    policy = made.policy
-    # No pair that changes other attributes alone can change the answer, if nobody has to move along.
-    names = None if crosses(policy) or not policy.graph.homogeneous else _looked_at(made)
-    together = _together(made)
-    return [*_alone_apart(made, names, least=1), *([] if together is None else [together])]
-
-
-def in_name_only(made: Made, after: str = "this release", heading: str = IN_NAME_ONLY) -> Iterator[str]:
-    """Say which values a release leaves effectively unprotected."""
-    loss = made.certificate.loss
-    presence = Strength(loss.measure, loss.on(PRESENCE))
-    far = (Far(each.pair, each.hops, each.exponent, each.factor) for each in weakest(made))
-    return name_only(made.policy, (presence.exponent(), presence.factor()), far, after, heading)
+def _looked_at(made: Made) -> tuple[str, ...]:
+    domain = made.policy.domain
+    seen = {domain.axis(name) for name in looked_at(joined(made.query, made.selection))}
+    return tuple(name for axis, name in enumerate(domain) if axis in seen)
 
 
 def lost_on(policy: Policy, loss: Loss, domain: Domain) -> Strength:
@@ -269,59 +255,6 @@ def one_by_one(policy: Policy, loss: Loss) -> Fraction | None:
     return loss.measure.along((lost_on(policy, loss, domain).amount, hops) for domain, hops in ends)
 
 
-def _looked_at(made: Made) -> tuple[str, ...]:
-    domain = made.policy.domain
-    seen = {domain.axis(name) for name in looked_at(joined(made.query, made.selection))}
-    return tuple(name for axis, name in enumerate(domain) if axis in seen)
-
-
-def _alone_apart(made: Made, names: tuple[str, ...] | None, least: int = 2) -> list[FarApart]:
-    policy, loss = made.policy, made.certificate.loss
-    found: list[FarApart] = []
-    for domain, pair, hops in furthest(policy, names, least):
-        each = FarApart(pair, hops, lost_on(policy, loss, domain), domain.names)
-        if each.strength.amount:
-            found.append(_worst(made, domain, each) if hops > 1 else each)
-    return found
-
-
-def _worst(made: Made, domain: Domain, ends: FarApart) -> FarApart:
-    """Bound what is lost between any two values of an attribute; name those that lose it, if others than the ends."""
-    most = _by_rows(made, domain.names)
-    if most is None:
-        return ends
-    bounded, form = replace(ends, most=most.amount), made.query.on(made.policy.domain).domain
-    alone = _alone(made.policy, domain)
-    if most.pair is None or alone is None or alone not in form.names or not made.mechanism.independent_rows:
-        return bounded
-    ((_, first, last, _),) = (end for end in made.policy.ends if end[0].names == domain.names)
-    rest, axis = form.cell(most.pair[0]), form.axis(alone)
-    x, y = ((*rest[:axis], end[0], *rest[axis + 1 :]) for end in (first, last))
-    if made.mechanism.counted_in.over(made.mechanism.loss(x, y), made.policy.rows_per_person) >= most.amount:
-        return bounded
-    one, other = (domain.cell({alone: record[alone]}) for record in most.pair)
-    hops = made.policy.graph.project([alone]).hops(one, other)
-    return replace(bounded, pair=pair_words(domain, *sorted((one, other))), hops=hops) if hops < inf else bounded
-
-
-def _together(made: Made) -> FarApart | None:
-    policy, loss = made.policy, made.certificate.loss
-    together = furthest_together(policy, attributes_seen(made))
-    if together is None:
-        return None
-    by_rows = _by_rows(made, None)
-    bounds = [None if by_rows is None else by_rows.amount, one_by_one(policy, loss)]
-    known = min((bound for bound in bounds if bound is not None), default=None)
-    return FarApart(*together, Strength(loss.measure, loss.largest), policy.domain.names, known)
-
-
-def _by_rows(made: Made, names: Collection[str] | None) -> AnyChange | None:
-    """Bound a loss by the rows measured: in epsilon for plans, beside which the same is said of what a ledger lost."""
-    if made.certificate.loss.measure is not RHO and not (isinstance(made, Plan) and made.mechanism.independent_rows):
-        return None
-    return any_change(made.mechanism, made.query, made.policy, made.selection, names)
-
-
 def _alone(policy: Policy, domain: Domain) -> str | None:
     """Name the attribute whose values no chain of secret pairs connects but through itself; None if there is no such.
 
@@ -329,3 +262,192 @@ def _alone(policy: Policy, domain: Domain) -> str | None:
     """
     name, *more = domain.names
     return None if more or policy.size == "unknown" or not one_attribute_at_a_time(policy) else name
+
+
+# What releases lose together between values some secret steps apart: of one plan or release, of several, of a ledger.
+
+_FEW_PAIRS = 200
+"""Every pair of values is looked at where there are so few of them, counted once for each release."""
+
+Pair: TypeAlias = tuple[Record, Record]
+
+
+@dataclass(frozen=True)
+class FarApart(Far):
+    """Two values, or records, that are some secret steps apart, and what is lost between them at most."""
+
+    lost: Amount
+    names: tuple[str, ...]
+    """The attributes in which they differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class FarLosses:
+    """What releases lose at most between values of a policy: that of a ledger, or of one release."""
+
+    policy: Policy
+    """Steps are those along its secret pairs."""
+    balances: Loss
+    """What they lose together on each class of these pairs."""
+    losses: tuple[OwnLoss, ...] | None
+    """What each release loses by itself; None where known facts tie records together, or a policy is not readable."""
+    seen_alone: tuple[str, ...] | None = None
+    """The attributes that they tell about where no other changes; None if these may be all."""
+    seen: tuple[str, ...] | None = None
+    """The attributes that they tell about; None if these may be all."""
+
+    @classmethod
+    def of(cls, made: Made) -> FarLosses:
+        """Look at one release."""
+        policy, loss = made.policy, made.certificate.loss
+        # A document states in epsilon what its policy promises along secret steps, and no more.
+        rows = None if isinstance(made, Release) and loss.measure is EPSILON else rows_of(made)
+        losses = None if policy.known else (OwnLoss(policy, loss, rows),)
+        # No pair that changes other attributes alone can change the answer, if nobody has to move along.
+        alone = None if crosses(policy) or not policy.graph.homogeneous else _looked_at(made)
+        return cls(policy, loss, losses, alone, attributes_seen(made))
+
+    def of_attributes(self, least: int = 2) -> Iterator[FarApart]:
+        """Go through the attributes: for each, two values ``least`` steps apart or more that are protected least."""
+        for domain, first, last, hops in self.policy.ends:
+            seen = self.seen_alone is None or {*domain.names} <= {*self.seen_alone}
+            if seen and least <= hops < inf:
+                ends = domain.record(first), domain.record(last)
+                yield self._worst(pair_words(domain, first, last), hops, domain, ends, least)
+
+    def of_all(self) -> Iterator[FarApart]:
+        """Find two records more steps apart than any that differ in a single attribute; nothing if there are none."""
+        together, records = furthest_together(self.policy, self.seen), furthest_apart(self.policy, self.seen)
+        if together is not None and records is not None:
+            yield self._worst(*together, self.policy.domain.project(tuple(records[0])), records[:2])
+
+    def weakest(self) -> Iterator[FarApart]:
+        """Go through the values that are protected least, of each attribute and of all together.
+
+        They may be a secret pair: one step may lose as much as the noise hides at all.
+        """
+        yield from self.of_attributes(least=1)
+        yield from self.of_all()
+
+    def unprotected(self, after: str) -> Iterator[str]:
+        """Say which values are effectively unprotected, secret pairs too where one step loses as much."""
+        presence = Strength(self.balances.measure, self.balances.on(PRESENCE))
+        return effectively_unprotected(self.policy, (presence.exponent(), presence.factor()), self.weakest(), after)
+
+    def between_any(self, names: Collection[str], most: int = _FEW_PAIRS) -> tuple[PairLoss, ...]:
+        """Bound what is lost between any two values that differ in some attributes; exactly where they are few."""
+        losses, measure = self.losses or (), self.balances.measure
+        bound = any_pair_loss(losses, self.policy, measure, names)
+        each = {tuple(amount for _, amount in lost.losses): lost for _, lost in self._on_each(names, most)}
+        if max((lost.amount for lost in each.values()), default=inf) > bound.amount:
+            return (bound,)
+        # What costs most in rho need not mean the largest epsilon, so all are kept that no other is as bad as.
+        return tuple(
+            lost
+            for amounts, lost in each.items()
+            if not any(
+                other != amounts and len(other) == len(amounts) and all(map(ge, other, amounts)) for other in each
+            )
+        )
+
+    def _on_each(self, names: Collection[str], most: int) -> Iterator[tuple[Pair, PairLoss]]:
+        """Go through all values that chains of secret pairs connect, unless there are too many."""
+        losses, domain = self.losses or (), self.policy.domain.project(tuple(names))
+        if domain.size * (domain.size - 1) // 2 * max(len(losses), 1) > most:
+            return
+        records = [domain.record(cell) for cell in domain.cells()]
+        for pair in combinations(records, 2):
+            if self.policy.distance(*pair) < inf:
+                yield pair, pair_loss(losses, pair, self.balances.measure)
+
+    def _worst(self, pair: str, hops: Hops, domain: Domain, ends: Pair, least: int = 2) -> FarApart:
+        """Bound what any two values of some attributes lose; name the ends, or those that lose more if they show.
+
+        Those that are named are at least so many steps apart.
+        """
+        measure = self.balances.measure
+
+        def apart(pair: str, hops: Hops, lost: Amount) -> FarApart:
+            if isinf(lost):
+                return FarApart(pair, hops, inf, None, lost, domain.names)
+            strength = Strength(measure, Fraction(lost))
+            return FarApart(pair, hops, strength.exponent(), strength.factor(), lost, domain.names)
+
+        # The balances bound every step.
+        most = measure.over(lost_on(self.policy, self.balances, domain).amount, int(hops))
+        if len(domain.names) > 1 and (by_attributes := one_by_one(self.policy, self.balances)) is not None:
+            most = min(most, by_attributes)
+        if self.losses is None:
+            return apart(pair, hops, most)
+        most = min(most, any_pair_loss(self.losses, self.policy, measure, domain.names).amount)
+        try:
+            every = [(one, lost.amount) for one, lost in self._on_each(domain.names, _FEW_PAIRS)]
+            shown = [ends, *self._shown(domain.names)]
+            at_ends, *others = [(one, pair_loss(self.losses, one, measure).amount) for one in shown]
+        except DomainError:
+            # Another policy's secrets may depend on attributes that these two values leave open.
+            return apart(pair, hops, most)
+        most = min(most, max(amount for _, amount in every)) if every else most
+        others = [each for each in (*others, *every) if self.policy.distance(*each[0]) >= least]
+        worst, amount = max((at_ends, *others), key=lambda each: each[1])
+        if amount > at_ends[1]:
+            one, other = (domain.cell(record) for record in worst)
+            return apart(pair_words(domain, one, other), self.policy.distance(*worst), most)
+        return apart(pair, hops, most)
+
+    def _shown(self, names: Collection[str]) -> Iterator[Pair]:
+        """Go through the values that single releases hide least, as their rows show."""
+        for each in self.losses or ():
+            shown = each.by_rows.any_change(names) if each.by_rows else None
+            pair = None if shown is None else shown.pair
+            if pair is not None and {*names} <= {*pair[0]}:
+                one, other = ({name: record[name] for name in names} for record in pair)
+                if self.policy.distance(one, other) < inf:
+                    yield one, other
+
+
+@dataclass(frozen=True, eq=False)
+class ProductLoss:
+    """What all releases of a ledger lost together: the amounts are the ledger's balances."""
+
+    product: Product
+
+    def strength(self, amount: Fraction) -> Strength:
+        """Return a loss in the measure of the ledger, for use in sentences."""
+        return Strength(self.product.measure, amount)
+
+    @cached_property
+    def classes(self) -> dict[PairClass, Fraction]:
+        """The most that a pair of each class of the ledger's policy has lost.
+
+        What only the policy of some release calls secret, others may have published exactly: nothing is said of it.
+        """
+        policy, lost = self.product.policy, self.product.lost
+        return {pairs: lost.on(pairs) for pairs in classes_met(policy, policy.domain.names)}
+
+    @cached_property
+    def whole_record(self) -> Fraction | None:
+        """Bound the loss on records that differ in all that is secret, by one secret step in each attribute.
+
+        Steps along several pairs add up, so it is at most the sum of what each attribute lost (docs/proofs/classes.md).
+        None where a secret pair changes some attributes at once and it takes several to change all, and where known
+        facts leave no proof that steps add up.
+        """
+        policy, measure = self.product.policy, self.product.measure
+        if not policy.steps_add_up:
+            return None
+        if not one_attribute_at_a_time(policy):
+            one_step = policy.graph.connected and furthest_apart(policy) is None
+            return self.classes.get(ALL) if one_step and policy.graph.has_edges else None
+        steps = [(amount, 1) for pairs, amount in self.classes.items() if pairs.kind == "attribute"]
+        chains = [steps] if steps else []
+        if PRESENCE in self.classes:
+            # One record is removed, and another is added.
+            chains.append([(self.classes[PRESENCE], 2)])
+        return min((measure.along(chain) for chain in chains), default=None)
+
+    @cached_property
+    def far(self) -> FarLosses:
+        """What was lost between values several secret steps apart."""
+        product = self.product
+        return FarLosses(product.policy, product.lost, losses_of(product.ledger))

@@ -10,10 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from blowfish_privacy.domain import Attribute, Binned, Categorical, Domain, one_line, quoted, worded
+from blowfish_privacy.domain import Attribute, Binned, Categorical, one_line, quoted, worded
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.mechanisms import MeanOffsets, WeightedOffsets
 from blowfish_privacy.policies import Policy
@@ -23,29 +24,24 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO, Measure, Strength, me
 from blowfish_privacy.privacy.sensitivity import Norm
 from blowfish_privacy.release import verification
 from blowfish_privacy.release.document import words
-from blowfish_privacy.release.losses import FarApart, attributes_seen, far_apart, in_name_only
+from blowfish_privacy.release.losses import FarApart, FarLosses, attributes_seen
 from blowfish_privacy.release.reading import Release, notices_of
 from blowfish_privacy.release.verification import VerifiedRelease
 from blowfish_privacy.results import Result, from_text
 from blowfish_privacy.results.files import AnyResult
-from blowfish_privacy.statements.card_page import Card, Item, Section
+from blowfish_privacy.statements.card_page import Card, CardTable, Item, Label, Section
 from blowfish_privacy.support.exact import about, rounded_up
-from blowfish_privacy.support.text import LONGEST_NAME
+from blowfish_privacy.support.text import LONGEST_NAME, count_of
 
 # The words of a card: values and names that somebody chose, made safe to read, and numbers in sentences.
 
-FURTHER_UNDER_FACTS = (
-    "No statement is made on values several secret steps apart beyond these: with known facts steps need not add up."
-)
-POST_PROCESSING = "Anything computed from these numbers alone costs no further privacy."
 METHOD = (
     "Xi He, Ashwin Machanavajjhala, Bolin Ding: Blowfish Privacy: Tuning Privacy-Utility Trade-offs using Policies, "
     "SIGMOD 2014."
 )
-EXACT = "None: the numbers are the exact ones."
-EXACT_GROUPS = "Some groups are published exactly, without noise: they are listed under what is not protected."
 MOST_LISTED = 6
 _LONGEST = 1200
+_NEVER_CUT = (Label.UNPROTECTED, Label.KNOWN)
 
 
 def statistic(releases: Sequence[Release]) -> str:
@@ -98,8 +94,9 @@ def values(attribute: Attribute) -> str:
         shown = [worded(name(attribute.show(position))) for position in range(min(attribute.size, MOST_LISTED))]
         more = attribute.size - len(shown)
         return ", ".join(shown) + (f" and {more:,} more" if more else "")
-    said = f"{attribute.size:,} bins, {first} to {last}" if isinstance(attribute, Binned) else f"{first} to {last}"
-    return f"{said} (values beyond count as the nearest)" if attribute.outside == "clamp" else said
+    bins = f"{attribute.size:,} bins, " if isinstance(attribute, Binned) else ""
+    beyond = " (values beyond count as the nearest)" if attribute.outside == "clamp" else ""
+    return f"{bins}{first} to {last}{beyond}"
 
 
 def few(sentences: Sequence[str]) -> Iterator[str]:
@@ -130,10 +127,10 @@ def why_exact(release: Release) -> str:
     """Say why an answer has no noise."""
     if not disclosed(release):
         return "nothing that the policy keeps secret shows in this answer"
-    said = "no secret pair that the known facts leave possible changes this answer"
+    reason = "no secret pair that the known facts leave possible changes this answer"
     if release.policy.compensation == "anywhere":
-        return said
-    return f"{said}, for anybody who knows each record up to secret values"
+        return reason
+    return f"{reason}, for anybody who knows each record up to secret values"
 
 
 def others(policy: Policy) -> str:
@@ -146,22 +143,23 @@ def made_with(releases: Sequence[Release]) -> str:
     alike: dict[str, list[Release]] = {}
     for release in sorted(releases, key=lambda release: release.certificate.amount, reverse=True):
         noise = f"{release.mechanism.name}. {release.mechanism.words()}"
-        alike.setdefault(noise if release.certificate.amount else EXACT, []).append(release)
+        noise = noise if release.certificate.amount else "None: the numbers are the exact ones."
+        alike.setdefault(noise, []).append(release)
     if len(alike) == 1:
         return next(iter(alike))
-    said: list[str] = []
-    every = [*alike.items()]
-    for noise, (first, *others) in (every[0], every[-1]):
+    sentences: list[str] = []
+    kinds = [*alike.items()]
+    for noise, (first, *others) in (kinds[0], kinds[-1]):
         shared = " and ".join(f"{quoted(each)} {worded(name(str(value)))}" for each, value in first.group.items())
         more = f" and {len(others):,} more" if others else ""
-        said.append(f"For {shared}{more} ({lost_by(first)}): {noise}")
-    return " ".join([*said, *(["For the other groups: as the document says."] if len(alike) > 2 else [])])
+        sentences.append(f"For {shared}{more} ({lost_by(first)}): {noise}")
+    return " ".join([*sentences, *(["For the other groups: as the document says."] if len(alike) > 2 else [])])
 
 
 def together(costliest: Release, left_out: int) -> str:
     """Say what all groups of a release cost together, and why."""
     secret, cost = costliest.population.groups, lost_by(costliest)
-    nothing = f" Nothing was released for {left_out:,} other group{'s' * (left_out > 1)}." if left_out else ""
+    nothing = f" Nothing was released for {count_of(left_out, 'other group')}." if left_out else ""
     if secret:
         changed = " and ".join(map(quoted, secret))
         return (
@@ -183,15 +181,15 @@ def lost_by(release: Release) -> str:
 def definition(policy: Policy, measure: Measure) -> str:
     """Say which definition of privacy is met."""
     full = is_differential_privacy(policy)
-    said = {EPSILON: "Blowfish privacy, pure epsilon (no delta)", RHO: "Zero-concentrated Blowfish privacy (rho)"}.get(
+    kind = {EPSILON: "Blowfish privacy, pure epsilon (no delta)", RHO: "Zero-concentrated Blowfish privacy (rho)"}.get(
         measure, "Blowfish privacy with epsilon and delta"
     )
     if policy.size == "unknown":
         both = "of bounded differential privacy (a person's values change) and of" if full else "of"
-        return f"{said}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
+        return f"{kind}; here it meets the definition {both} unbounded differential privacy (a person comes or goes)."
     rows = policy.rows_per_person
     of = "" if rows == 1 else f" of the values of up to {rows:,} records, not of how many a person has"
-    return f"{said}; here it is bounded differential privacy{of}." if full else f"{said}."
+    return f"{kind}; here it is bounded differential privacy{of}." if full else f"{kind}."
 
 
 def flavour(policy: Policy, measure: Measure) -> str:
@@ -199,10 +197,10 @@ def flavour(policy: Policy, measure: Measure) -> str:
     full = is_differential_privacy(policy)
     kind = "" if measure is EPSILON else " (zero-concentrated)" if measure is RHO else " (epsilon and delta)"
     if policy.size == "unknown":
-        said = "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
+        kind_words = "Bounded and unbounded differential privacy" if full else "Unbounded differential privacy"
     else:
-        said = "Bounded differential privacy" if full else "Blowfish privacy"
-    return f"{said}{kind}"
+        kind_words = "Bounded differential privacy" if full else "Blowfish privacy"
+    return f"{kind_words}{kind}"
 
 
 def name(text: str) -> str:
@@ -230,21 +228,16 @@ def strength_words(policy: Policy, strength: Strength) -> str:
 
 
 def _apart(values: FarApart, one_step: float) -> str:
-    """Say how much less values are protected that are many steps apart; nothing where it is no less than Strength."""
+    """Say how much less values are protected that are many steps apart, if they are."""
     apart = f"{values.pair} are {values.hops:,} secret steps apart"
-    if values.most is not None and values.most <= values.strength.amount:
-        return f"{apart} and, by the numbers that were measured, protected no less."
-    return f"{apart} and protected less: a factor {values.factor}." if values.exponent > one_step else ""
+    if values.factor is None:
+        return f"{apart}, and some release protects them not at all."
+    if values.exponent <= one_step:
+        return f"{apart}, but no less protected than Strength says."
+    return f"{apart} and protected less: a factor {values.factor}."
 
 
 # What a card says of numbers that are exact, of what is assumed to be known, and of how wrong the others are.
-
-BEYOND_NOISE = (
-    "What holds for people in general, whoever is in the table; and what ties people together beyond the facts listed "
-    "here, such as a household."
-)
-WEAKER = "Only attackers who already know each record up to secret values are guarded against (secret-moves)."
-NO_FACTS = "No known facts about the data were assumed beyond this."
 
 
 def records_known(body: Mapping[str, Any], main: Release) -> str | None:
@@ -266,7 +259,7 @@ def error_of(release: Release) -> Mapping[str, Any]:
 
 
 def error_words(releases: Sequence[Release]) -> str:
-    """Say how wrong the noise makes an answer: of its least and its most exact group, if there are any.
+    """Say how wrong the noise makes an answer: of its least and its most accurate group, if there are any.
 
     The two bounds need not be those of one group: which is the largest depends on the law of the noise.
     """
@@ -275,61 +268,24 @@ def error_words(releases: Sequence[Release]) -> str:
     within = max(float(error["within_95_in_100"]) for error in errors)
     least = min(float(error["rmse"]) for error in errors)
     alike = len(errors) == 1 or about(least) == about(float(worst["rmse"]))
-    spread = "" if alike else f" in the least exact group, {about(least)} in the most exact"
+    spread = "" if alike else f" in the least accurate group, {about(least)} in the most accurate"
     return (
         f"{about(float(worst['rmse']))} (root mean squared) for {worst['of']}{spread}; "
         f"95 in 100 are within {about(within)}."
     )
 
 
-def remarks(made: AnyResult) -> list[str]:
-    """Return what a result says about the numbers that it shows; that of the least exact group, if there are any."""
-    shown: list[Result] = [made] if isinstance(made, Result) else [*made.values()]
-    return max(shown, key=lambda result: result.stated_error).remarks()
-
-
-_NEVER_CUT = ("Unprotected", "Exact or assumed known")
-
-
-def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
-    """Read the text of a release document and state what it protects; refuse a document that does not verify."""
-    found = verification.examined(text, folder)
-    if not isinstance(found, VerifiedRelease):
-        raise SpecError(
-            f"the document does not verify, so nothing can be stated about it: {' '.join(found[:3])}",
-            hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
-        )
-    main = found.main
-    return _ReleaseWriter(
-        called=main.name,
-        time=str(found.body["time"]),
-        policy=main.policy,
-        strength=Strength(main.certificate.loss.measure, main.certificate.amount),
-        full=main.certificate.differential_privacy,
-        releases=(found,),
-        publisher=publisher,
-        seen=attributes_seen(main),
-        why_none=f"this answer has no noise, since {why_exact(main)}",
-        found=found,
-        remarks=remarks(from_text(text, folder)),
-    ).card()
+def remarks(result: AnyResult) -> list[str]:
+    """Return what a result says about the numbers that it shows; that of the least accurate group, if there are any."""
+    groups: list[Result] = [result] if isinstance(result, Result) else [*result.values()]
+    return max(groups, key=lambda group: group.stated_error).remarks()
 
 
 def parameters(lost: Strength) -> dict[str, str]:
     """Write the measure and the amount, and what they mean as epsilon at some deltas."""
-    found = meanings(lost.measure, lost.amount)
-    meant = {f"epsilon at delta {short(delta)}": rounded_up(epsilon) for epsilon, delta in found}
+    bounds = meanings(lost.measure, lost.amount)
+    meant = {f"epsilon at delta {short(delta)}": rounded_up(epsilon) for epsilon, delta in bounds}
     return {lost.measure.unit: rounded_up(lost.amount), **meant}
-
-
-def randomness(sources: Sequence[str]) -> Item:
-    """Say where the random bits of releases with noise came from."""
-    return Item("Randomness", f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise.")
-
-
-def software(*versions: object) -> str:
-    """Name the software with its versions."""
-    return f"blowfish-privacy {', '.join(worded(name(str(version))) for version in versions)}"
 
 
 def _capitalised(sentence: str) -> str:
@@ -341,24 +297,29 @@ class Writer(ABC):
     """Writes the card of a release, or of all releases of a ledger together."""
 
     called: str
-    time: str
-    """When it was made; empty if nothing was handed out."""
     policy: Policy
     strength: Strength
     """What the secret pair that lost the most has lost."""
-    full: bool
-    """Whether the promise is (bounded) differential privacy."""
     releases: Sequence[VerifiedRelease]
     publisher: str | None
+    folder: Path | None
+    """Where values lie that are too many for a document."""
+    far: FarLosses
+    """What was lost between values several secret steps apart."""
+    why_none: str
+    """Why there is no strength, where nothing has noise."""
+    sums: str
+    """What adds up with what."""
+    check: str
+    """How to check it."""
+    promise: str
+    """What it promises, as it is cited."""
 
     seen: tuple[str, ...] | None = None
     """The attributes that it is about; None if these are all."""
     names: Mapping[int, str] = field(default_factory=dict[int, str])
     """What each release is called, by the entry that paid for it; empty for a statement about one."""
-
-    why_none: str
-    """Why there is no strength, where nothing has noise."""
-    together: bool = False
+    together: ClassVar[bool]
     """Whether it is about all releases of a ledger."""
 
     def card(self) -> Card:
@@ -384,25 +345,54 @@ class Writer(ABC):
             releases=len(self.releases) if self.together else None,
         )
 
-    @abstractmethod
     def sections(self) -> Iterator[Section]:
         """Go through the sections of the card."""
+        yield Section("What was released", (*self.released(), *self.records()))
+        yield Section("What is protected, and how strongly", tuple(self.protected()), self.table())
+        yield Section("What is not protected", tuple(self.unprotected()))
+        yield self.values()
+        yield Section("How it was made", tuple(self.made()))
+        yield Section("Other releases", tuple(self.composition()))
+        yield Section("How to check and cite it", tuple(self.cite()))
 
     @abstractmethod
     def summary(self) -> str:
         """Say in a few sentences what was published, and how strongly it is protected."""
 
     @abstractmethod
-    def further(self) -> Iterator[Item]:
-        """Say what is lost on values that are several secret steps apart."""
+    def released(self) -> Iterator[Item]:
+        """Say what was released."""
 
     @abstractmethod
-    def name_only(self) -> Iterable[str]:
-        """Say which values are protected in name only."""
+    def values(self) -> Section:
+        """Say or show what the values are worth."""
+
+    def table(self) -> CardTable | None:
+        """Write what was lost on each class of secret pairs, where that is not one amount."""
+        return None
+
+    def whole_record(self) -> Iterable[Item]:
+        """Say what is lost on a whole record, where that is not what a release loses."""
+        return ()
+
+    @property
+    def time(self) -> str:
+        """When the last of it was made; empty if nothing was handed out."""
+        return str(self.releases[-1].body["time"]) if self.releases else ""
+
+    @property
+    def full(self) -> bool:
+        """Whether the promise is (bounded) differential privacy."""
+        return is_differential_privacy(self.policy)
+
+    @cached_property
+    def results(self) -> list[AnyResult]:
+        """The result of each release."""
+        return [from_text(each.text, self.folder) for each in self.releases]
 
     def about(self, each: VerifiedRelease, sentence: str) -> str:
         """Say something about one of the releases."""
-        return f"{self.names[each.number]}: {sentence}" if self.names else _capitalised(sentence)
+        return f"{self.names[each.number]}: {sentence}" if self.names else sentence
 
     def notes(self, each: VerifiedRelease, *, exact: bool) -> Iterator[Item]:
         """Say what must not be overlooked: which numbers no noise hides, or how wrong the others are."""
@@ -422,42 +412,48 @@ class Writer(ABC):
         policies = [self.policy, *(each.plan.policy for each in self.releases)]
         return [*{policy.hash: policy for policy in policies}.values()]
 
-    def published(self) -> Item:
-        """Say when and by whom it was published."""
-        by = f", by {name(self.publisher)}" if self.publisher else ""
-        return Item("Published", f"{name(self.time)}{by}.")
-
-    def records(self, domain: Domain) -> Iterator[Item]:
-        """Say what the records are, and which values they can have."""
+    def records(self) -> Iterator[Item]:
+        """Say what the records are, which values they can have, and when and by whom this was published."""
         yield Item("Data", "One record for each person." if self.policy.rows_per_person == 1 else "Records of people.")
+        every = self.policy.domain
+        domain = every if self.seen is None else every.project(self.seen)
         shown = [f"{quoted(name)}: {values(domain[name])}" for name in domain.names[:MOST_LISTED]]
         more = len(domain.names) - MOST_LISTED
-        shown += [f"and {more:,} more attribute{'s' * (more > 1)}"] if more > 0 else []
-        yield Item("Values a record can have", f"{'; '.join(shown)}.")
+        shown += [f"and {count_of(more, 'more attribute')}"] if more > 0 else []
+        yield Item(Label.VALUES, f"{'; '.join(shown)}.")
+        if self.seen is not None:
+            others = [quoted(each) for each in every if each not in self.seen]
+            more_others = f" and {len(others) - MOST_LISTED:,} more" if len(others) > MOST_LISTED else ""
+            shown = f"{', '.join(others[:MOST_LISTED])}{more_others}"
+            yield Item("Not looked at", f"Nothing in this answer depends on {shown}.")
+        if self.releases:
+            by = f", by {name(self.publisher)}" if self.publisher else ""
+            yield Item("Published", f"{name(self.time)}{by}.")
 
     def protected(self) -> Iterator[Item]:
         """Say whose values are protected, which of them, and how strongly."""
         policy, strength = self.policy, self.strength
         words = policy.words(self.seen)
-        yield Item("Privacy unit", unit(policy))
+        yield Item(Label.UNIT, unit(policy))
         for sentence in [*few([str(rule) for rule in words.protected]), *words.added]:
-            yield Item("Protected", sentence)
+            yield Item(Label.PROTECTED, sentence)
         if not words.sentences:
-            yield Item("Protected", "Nothing: the policy has no secret values.")
+            yield Item(Label.PROTECTED, "Nothing: the policy has no secret values.")
         if not strength.amount:
-            yield Item("Strength", f"None: {self.why_none}.")
+            yield Item(Label.STRENGTH, f"None: {self.why_none}.")
             return
         if words.sentences:
-            yield Item("Protected", hidden(policy, "Strength"), alone=hidden(policy, strength.measure.unit))
-        said = strength_words(policy, strength)
-        yield Item("Strength", f"All releases together: {said[0].lower()}{said[1:]}" if self.together else said)
+            yield Item(Label.PROTECTED, hidden(policy, "Strength"), alone=hidden(policy, strength.measure.unit))
+        odds = strength_words(policy, strength)
+        yield Item(Label.STRENGTH, f"All releases together: {odds[0].lower()}{odds[1:]}" if self.together else odds)
         yield from self.further()
         if not policy.steps_add_up:
-            yield Item("Further apart", FURTHER_UNDER_FACTS)
+            beyond = "No statement is made on values several secret steps apart beyond these"
+            yield Item(Label.APART, f"{beyond}: with known facts steps need not add up.")
         if strength.grade:
             read = "all releases" if self.together else "one release"
-            said = f"{_capitalised(strength.words)} is large: {read} may change odds {strength.factor()} times"
-            yield Item("Warning", f"{said}, which protects {strength.grade}.")
+            large = f"{_capitalised(strength.words)} is large: {read} may change odds {strength.factor()} times"
+            yield Item(Label.WARNING, f"{large}, which protects {strength.grade}.")
 
     def unprotected(self) -> Iterator[Item]:
         """List what no noise of these releases hides; nothing is left out."""
@@ -466,16 +462,19 @@ class Writer(ABC):
             if each.plan.amount:
                 yield from self.notes(each, exact=True)
             else:
-                yield Item("No noise", self.about(each, f"{why_exact(each.main)}, so it is as it is."))
-        said = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
-        yield from (Item("Unprotected", sentence) for sentence in dict.fromkeys(said))
-        yield from (Item("In name only", sentence) for sentence in self.name_only())
+                exactly = self.about(each, f"{why_exact(each.main)}, so it is as it is.")
+                yield Item(Label.NO_NOISE, _capitalised(exactly))
+        sentences = (sentence for policy in policies for sentence in unprotected(policy, self.seen))
+        yield from (Item(Label.UNPROTECTED, sentence) for sentence in dict.fromkeys(sentences))
+        weak = self.far.unprotected("all releases" if self.together else "this release")
+        yield from (Item("Effectively unprotected", _capitalised(sentence)) for sentence in weak)
         if any(disclosed(part) for each in self.releases for part in each.parts):
             everything = (what_facts_disclose(policy) for policy in policies)
-            yield from (Item("Unprotected", words) for words in dict.fromkeys(everything) if words is not None)
-        yield from (Item("Exact or assumed known", each) for each in dict.fromkeys(self._quantities(policies)))
+            yield from (Item(Label.UNPROTECTED, words) for words in dict.fromkeys(everything) if words is not None)
+        yield from (Item(Label.KNOWN, each) for each in dict.fromkeys(self._quantities(policies)))
         if any(policy.known and policy.compensation == "secret-moves" for policy in policies):
-            yield Item("Weaker than usual", WEAKER)
+            only = "Only attackers who already know each record up to secret values are guarded against (secret-moves)."
+            yield Item("Weaker than usual", only)
         if self.strength.amount and not self.policy.known and not self.full:
             bounded = "bounded " if self.policy.size == "unknown" else ""
             held = "presence" if presence_only(self.policy) else "its secret pairs"
@@ -484,7 +483,11 @@ class Writer(ABC):
                 f"With the same {self.strength.measure.unit} it would hold all values of a person to the factor "
                 f"{self.strength.factor()}; this policy holds only {held} to it.",
             )
-        yield Item("Beyond any noise", BEYOND_NOISE)
+        yield Item(
+            "Beyond any noise",
+            "What holds for people in general, whoever is in the table; and what ties people together beyond the facts "
+            "listed here, such as a household.",
+        )
 
     def _quantities(self, policies: Sequence[Policy]) -> Iterator[str]:
         for each in self.releases:
@@ -500,107 +503,128 @@ class Writer(ABC):
             called = self.names.get(each.number, "this release")
             yield from (f"In {called}, exactly: {shown}." for shown in dict.fromkeys(exact) if shown is not None)
         known = [(policy.domain, fact) for policy in policies for fact in policy.known]
-        yield from [f"Known fact: {fact.words(domain, whole=True)}." for domain, fact in known] or [NO_FACTS]
+        yield from (f"Known fact: {fact.words(domain, whole=True)}." for domain, fact in known)
+        if not known:
+            yield "No known facts about the data were assumed beyond this."
 
-    def meant(self) -> Iterator[Item]:
-        """Say what the strength means, where it is not counted in epsilon."""
+    def further(self) -> Iterator[Item]:
+        """Say what the strength means where it is not counted in epsilon, and for values several secret steps apart."""
         if meant := " or ".join(meaning_words(self.strength.measure, self.strength.amount)):
-            yield Item("Strength", f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
+            yield Item(Label.STRENGTH, f"As (epsilon, delta), for the probabilities of all outputs: {meant}.")
+        yield from self.whole_record()
+        one_step = self.strength.exponent()
+        alone, together = (
+            [_apart(each, one_step) for each in pairs if each.lost]
+            for pairs in (self.far.of_attributes(), self.far.of_all())
+        )
+        yield from (Item(Label.APART, sentence) for sentence in (*few(alone), *together))
 
-    def cited(self, promise: str, documents: str) -> Item:
-        """Say how to cite it: who published it when, what it is, what it promises, and the hashes of its documents."""
-        try:
-            made = str(datetime.fromisoformat(self.time).year)
-        except ValueError:
-            made = "no date"
-        who = f"{name(self.publisher)} ({made})" if self.publisher else f"({made})"
-        return Item("Cite as", f"{who}. {quoted(self.called)}. {promise}, blowfish-privacy; {documents}.")
+    def made(self) -> Iterator[Item]:
+        """Say how the releases were made, with which software, and where the proofs are."""
+        yield Item("Definition", definition(self.policy, self.strength.measure))
+        if not self.releases:
+            return
+        if not self.together:
+            yield from (Item(_capitalised(unit), amount) for unit, amount in parameters(self.strength).items())
+        yield from (Item(Label.MECHANISM, self.about(each, made_with(each.parts))) for each in self.releases)
+        if not self.together:
+            most = max(self.releases[0].parts, key=lambda part: part.certificate.sensitivity.value)
+            yield Item(
+                Label.SENSITIVITY, f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem})."
+            )
+        noisy = [each for each in self.releases if each.plan.amount]
+        versions = dict.fromkeys(worded(name(str(each.body["package"]["version"]))) for each in self.releases)
+        software = f"blowfish-privacy {', '.join(versions)}"
+        proofs = dict.fromkeys(each.plan.certificate.proof for each in noisy or self.releases)
+        every = [*(["docs/proofs/classes.md"] if self.together else []), *proofs]
+        yield Item("Proof", f"In the documentation of {software}: {', '.join(every)}")
+        sources = dict.fromkeys(str(each.body["randomness"]) for each in noisy)
+        bits = f"{', '.join(sources)}; exact integer noise" if sources else "None: without noise."
+        yield Item(Label.RANDOMNESS, bits)
+        yield Item("Software", software)
+
+    def composition(self) -> Iterator[Item]:
+        """Say what adds up with what, in this release or these, and in others."""
+        for each in self.releases:
+            if "groups" in each.body:
+                yield Item(Label.GROUPS, self.about(each, together(each.main, each.body["groups"]["left_out"])))
+        yield Item(Label.COMPOSITION, self.sums)
+        free = "Anything computed from these numbers alone costs no further privacy."
+        yield Item(Label.POST_PROCESSING, free)
+
+    def cite(self) -> Iterator[Item]:
+        """Say how to check it, and how to cite it: who published when what, what it promises, and its documents."""
+        yield Item("Check", self.check)
+        document = "document" if not self.together else "documents"
+        hashes = [str(each.body["sha256"]) for each in self.releases]
+        for each, sha256 in zip(self.releases, hashes, strict=True):
+            yield Item(document.capitalize(), self.about(each, f"sha256 {sha256}"))
+        yield from (Item("Policy", f"sha256 {policy.hash}") for policy in self.policies())
+        if self.releases:
+            try:
+                year = str(datetime.fromisoformat(self.time).year)
+            except ValueError:
+                year = "no date"
+            who = f"{name(self.publisher)} ({year})" if self.publisher else f"({year})"
+            short_hashes = ", ".join(sha256[:12] for sha256 in hashes)
+            cited = f"{who}. {quoted(self.called)}. {self.promise}, blowfish-privacy; {document} {short_hashes}."
+            yield Item("Cite as", cited)
+        yield Item("Method", METHOD)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _ReleaseWriter(Writer):
     """Writes the card of one release."""
 
-    found: VerifiedRelease
-    remarks: Sequence[str]
-
-    def sections(self) -> Iterator[Section]:
-        yield Section("What was released", tuple(self._released()))
-        yield Section("What is protected, and how strongly", tuple(self.protected()))
-        yield Section("What is not protected", tuple(self.unprotected()))
-        yield Section("How exact it is", tuple(self._error()))
-        yield Section("How it was made", tuple(self._made()))
-        yield Section("Other releases", tuple(self._composition()))
-        yield Section("How to check and cite it", tuple(self._cite()))
+    together = False
 
     def summary(self) -> str:
+        (release,) = self.releases
         if not self.strength.amount:
-            return f"Published exactly: {why_exact(self.found.main)}, so the numbers are the exact ones, without noise."
-        some = f" {EXACT_GROUPS}" if any(not release.certificate.amount for release in self.found.parts) else ""
-        return f"{self.assured('', 'this release alone')}{some}"
+            return f"Published exactly: {why_exact(release.main)}, so the numbers are the exact ones, without noise."
+        text = self.assured("", "this release alone")
+        if all(part.certificate.amount for part in release.parts):
+            return text
+        return f"{text} Some groups are published exactly, without noise: they are listed under what is not protected."
 
-    def further(self) -> Iterator[Item]:
-        yield from self.meant()
-        alone, together = far_apart(self.found.main)
-        one_step = self.strength.exponent()
-        said = [*few([said for each in alone if (said := _apart(each, one_step))])]
-        if together is not None and (at_once := _apart(together, one_step)):
-            said.append(at_once)
-        yield from (Item("Further apart", sentence) for sentence in said)
+    def released(self) -> Iterator[Item]:
+        (release,) = self.releases
+        yield Item(Label.STATISTIC, statistic(release.parts))
+        yield from (Item(heading, sentence) for heading, sentence in release.main.query.cautions().items())
 
-    def name_only(self) -> Iterable[str]:
-        return few([*in_name_only(self.found.main, heading="")])
+    def values(self) -> Section:
+        items = [Item("Error", "None.")]
+        if self.strength.amount:
+            (release,), (result,) = self.releases, self.results
+            remarked = " ".join(remarks(result)) or "It comes from the noise alone."
+            items = [Item("Expected error", f"{error_words(release.parts)} {remarked}")]
+            items += self.notes(release, exact=False)
+        return Section("How accurate it is", tuple(items))
 
-    def _released(self) -> Iterator[Item]:
-        main, seen = self.found.main, self.seen
-        yield Item("Statistic", statistic(self.found.parts))
-        yield from (Item(heading, sentence) for heading, sentence in main.query.cautions().items())
-        every = main.policy.domain
-        yield from self.records(every if seen is None else every.project(seen))
-        if seen is not None:
-            others = [quoted(each) for each in every if each not in seen]
-            more = f" and {len(others) - MOST_LISTED:,} more" if len(others) > MOST_LISTED else ""
-            yield Item("Not looked at", f"Nothing in this answer depends on {', '.join(others[:MOST_LISTED])}{more}.")
-        yield self.published()
 
-    def _error(self) -> Iterator[Item]:
-        if not self.strength.amount:
-            yield Item("Error", "None.")
-            return
-        said = " ".join(self.remarks) or "It comes from the noise alone."
-        yield Item("Expected error", f"{error_words(self.found.parts)} {said}")
-        yield from self.notes(self.found, exact=False)
-
-    def _made(self) -> Iterator[Item]:
-        main, parts, body = self.found.main, self.found.parts, self.found.body
-        made_by = software(body["package"]["version"])
-        yield Item("Definition", definition(main.policy, self.strength.measure))
-        for name_of, amount in parameters(self.strength).items():
-            yield Item(_capitalised(name_of), amount)
-        yield Item("Mechanism", made_with(parts))
-        most = max(parts, key=lambda release: release.certificate.sensitivity.value)
-        yield Item("Sensitivity", f"A secret change moves {moved(most)} ({most.certificate.sensitivity.theorem}).")
-        yield Item("Proof", f"In the documentation of {made_by}: {main.certificate.proof}")
-        yield randomness([str(body["randomness"])] if self.strength.amount else [])
-        yield Item("Software", made_by)
-
-    def _composition(self) -> Iterator[Item]:
-        body = self.found.body
-        if "groups" in body:
-            yield Item("Groups", together(self.found.main, body["groups"]["left_out"]))
-        yield Item(
-            "Composition",
-            f"This statement is about one release, entry {self.found.number} of the publisher's ledger. Losses "
-            "of further releases that tell about the same secrets add up: the publisher's statement about all releases "
-            "together has the sums, and what they mean.",
+def make_card(text: str, *, publisher: str | None = None, folder: Path | None = None) -> Card:
+    """Read the text of a release document and state what it protects; refuse a document that does not verify."""
+    release = verification.examined(text, folder)
+    if not isinstance(release, VerifiedRelease):
+        raise SpecError(
+            f"the document does not verify, so nothing can be stated about it: {' '.join(release[:3])}",
+            hint="blowfish verify lists all problems; ask the publisher for the document as it was released.",
         )
-        yield Item("Post-processing", POST_PROCESSING)
-
-    def _cite(self) -> Iterator[Item]:
-        sha256 = str(self.found.body["sha256"])
-        yield Item("Check", "blowfish verify derives guarantee and error anew from the document.")
-        yield Item("Document", f"sha256 {sha256}")
-        yield Item("Policy", f"sha256 {self.policy.hash}")
+    main = release.main
+    return _ReleaseWriter(
+        called=main.name,
+        policy=main.policy,
+        strength=Strength(main.certificate.loss.measure, main.certificate.amount),
+        releases=(release,),
+        publisher=publisher,
+        folder=folder,
+        far=FarLosses.of(main),
+        seen=attributes_seen(main),
+        why_none=f"this answer has no noise, since {why_exact(main)}",
+        sums=f"This statement is about one release, entry {release.number} of the publisher's ledger. Losses of "
+        "further releases that tell about the same secrets add up: the publisher's statement about all releases "
+        "together has the sums, and what they mean.",
+        check="blowfish verify derives guarantee and error anew from the document.",
         # Why there is no loss is said above, where known facts may be the reason.
-        yield self.cited(self.found.plan.certificate.promise, f"document {sha256[:12]}")
-        yield Item("Method", METHOD)
+        promise=release.plan.certificate.promise,
+    ).card()

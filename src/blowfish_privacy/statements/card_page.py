@@ -10,6 +10,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -18,6 +19,27 @@ from blowfish_privacy.domain import quoted
 # The parts of a card.
 
 TITLE = "Privacy statement: "
+
+
+class Label(StrEnum):
+    """What the lines are about that fill fields of the public registry."""
+
+    STATISTIC = "Statistic"
+    VALUES = "Values a record can have"
+    UNIT = "Privacy unit"
+    PROTECTED = "Protected"
+    STRENGTH = "Strength"
+    APART = "Further apart"
+    WARNING = "Warning"
+    NO_NOISE = "No noise"
+    UNPROTECTED = "Unprotected"
+    KNOWN = "Exact or assumed known"
+    MECHANISM = "Mechanism"
+    SENSITIVITY = "Sensitivity"
+    RANDOMNESS = "Randomness"
+    GROUPS = "Groups"
+    COMPOSITION = "Composition"
+    POST_PROCESSING = "Post-processing"
 
 
 @dataclass(frozen=True)
@@ -258,22 +280,22 @@ def registry(card: Card) -> dict[str, Any]:
             "name": card.name,
             "data_curators": [] if card.publisher is None else [card.publisher],
             "data_product_type": "Summary statistics",
-            "description": " ".join(card.said("Statistic")) if card.releases is None else card.summary,
+            "description": " ".join(card.said(Label.STATISTIC)) if card.releases is None else card.summary,
             "publication_date": card.time[:10] or None,
         },
         "dp_flavor": {
             "name": card.flavour,
-            "data_domain": " ".join(card.said("Values a record can have")),
-            "unprotected_quantities": card.said("No noise", "Unprotected", "Exact or assumed known"),
+            "data_domain": " ".join(card.said(Label.VALUES)),
+            "unprotected_quantities": card.said(Label.NO_NOISE, Label.UNPROTECTED, Label.KNOWN),
         },
         "privacy_loss": {
             "privacy_unit": "Person-level",
             "privacy_unit_description": " ".join(
-                item.alone or item.text for item in card.items("Privacy unit", "Protected")
+                item.alone or item.text for item in card.items(Label.UNIT, Label.PROTECTED)
             ),
             "privacy_parameters": card.parameters,
             "privacy_parameters_description": " ".join(
-                [*card.said("Strength"), *_tables(card), *card.said("Further apart", "Warning")]
+                [*card.said(Label.STRENGTH), *_tables(card), *card.said(Label.APART, Label.WARNING)]
             ),
         },
         "model": {
@@ -282,19 +304,19 @@ def registry(card: Card) -> dict[str, Any]:
             "access_type": "Non-interactive",
         },
         "accounting": {
-            "composition": " ".join(card.said("Parts", "Composition")),
-            "post_processing": " ".join(card.said("Post-processing")),
+            "composition": " ".join(card.said(Label.GROUPS, Label.COMPOSITION)),
+            "post_processing": " ".join(card.said(Label.POST_PROCESSING)),
         },
-        "implementation": {"mechanisms": " ".join(card.said("Mechanism", "Sensitivity", "Randomness"))},
+        "implementation": {"mechanisms": " ".join(card.said(Label.MECHANISM, Label.SENSITIVITY, Label.RANDOMNESS))},
     }
 
 
 def _tables(card: Card) -> Iterator[str]:
     """Write the tables of a card as sentences, one for each row."""
     for table in (section.table for section in card.sections if section.table is not None):
-        about, *columns = table.header
-        for named, *cells in table.rows:
-            said = ", ".join(
+        first, *columns = table.header
+        for row, *cells in table.rows:
+            numbers = ", ".join(
                 f"{column[0].lower()}{column[1:]} {cell}" for column, cell in zip(columns, cells, strict=True)
             )
-            yield f"{about} {named}: {said}."
+            yield f"{first} {row}: {numbers}."

@@ -10,6 +10,7 @@ from blowfish_privacy.engines import DataCheck
 from blowfish_privacy.engines.engine import ColumnCheck
 from blowfish_privacy.release.checks import PolicyCheck
 from blowfish_privacy.results.synthetic import NOT_FOR_PUBLICATION, Comparison
+from blowfish_privacy.support.text import count_of
 
 HEADER = ("column", "there", "type fits", "missing", "outside", "malformed")
 
@@ -33,11 +34,11 @@ def fit_in_words(check: DataCheck) -> str:
         return "Not all fit: see above."
     clamped = sum(column.outside or 0 for column in check.columns)
     missing = sum(column.missing or 0 for column in check.columns)
-    said = [
-        *([f"{_values(clamped)} outside will be clamped"] if clamped else []),
-        *([f"{_values(missing)} missing will count as declared"] if missing else []),
+    counts = [
+        *([f"{count_of(clamped, 'value')} outside will be clamped"] if clamped else []),
+        *([f"{count_of(missing, 'value')} missing will count as declared"] if missing else []),
     ]
-    return "; ".join(["All fit", *said]) + "."
+    return "; ".join(["All fit", *counts]) + "."
 
 
 def data_check_words(check: DataCheck) -> list[str]:
@@ -50,10 +51,10 @@ def _column_words(column: ColumnCheck) -> Iterator[str]:
         nearest = "the nearest is" if len(column.similar) == 1 else "the nearest are"
         yield f"{column.name}: there is no such column; {nearest} {_listed(column.similar)}."
     if column.undeclared:
-        said = ", ".join(f"{value!r} in {rows:,} row{'s' if rows != 1 else ''}" for value, rows in column.undeclared)
+        values = ", ".join(f"{value!r} in {count_of(rows, 'row')}" for value, rows in column.undeclared)
         wrong = (column.malformed or 0) + (0 if column.smallest is not None else column.outside or 0)
         others = ", and others" if sum(rows for _, rows in column.undeclared) < wrong else ""
-        yield f"{column.name}: not declared, the most frequent first: {said}{others}."
+        yield f"{column.name}: not declared, the most frequent first: {values}{others}."
         yield from (f"{column.name}: {hint}" for hint in column.hints)
     if column.smallest is not None:
         ends = f"from {column.smallest} to {column.largest}" if column.smallest != column.largest else column.smallest
@@ -64,10 +65,6 @@ def _column_words(column: ColumnCheck) -> Iterator[str]:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
-
-
-def _values(number: int) -> str:
-    return f"{number:,} value{'s' if number != 1 else ''}"
 
 
 def _yes(answer: bool) -> str:  # noqa: FBT001
@@ -96,7 +93,7 @@ def comparison_cells(comparison: Comparison) -> list[list[str]]:
     """Write the rows of a table under :data:`COMPARISON_HEADER`."""
     return [
         [
-            f"{ways} attribute{'s' * (ways > 1)}",
+            count_of(ways, "attribute"),
             f"{each.mean:.3f}",
             f"{each.worst:.3f}",
             f"{each.tables:,}",

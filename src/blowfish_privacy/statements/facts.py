@@ -18,7 +18,7 @@ from blowfish_privacy.policies.policy import Policy
 from blowfish_privacy.release.explain import error_left
 from blowfish_privacy.release.plan import PublicNumbers, make_plan
 from blowfish_privacy.release.spec import PlannedRelease
-from blowfish_privacy.statements.plan import lost_on
+from blowfish_privacy.statements.ledger import lost_on
 from blowfish_privacy.support.exact import about
 
 MOST_ALONE = 8
@@ -90,7 +90,7 @@ class FactEffect:
         # A release that states its error pays in epsilon instead.
         if after.amount != before.amount:
             return f"{after.lost} instead of {before.lost}"
-        return "costs nothing" if after.lost_on == before.lost_on else "as exact as before"
+        return "costs nothing" if after.lost_on == before.lost_on else "as accurate as before"
 
     @property
     def _back(self) -> str:

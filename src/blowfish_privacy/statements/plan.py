@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 from math import log
 from typing import Any
 
-from blowfish_privacy.errors import BlowfishError, LedgerError, RefusalError
+from blowfish_privacy.errors import BlowfishError
 from blowfish_privacy.ledger import Entry, Ledger
 from blowfish_privacy.ledger.account import in_words
 from blowfish_privacy.ledger.composition import Quote
@@ -18,17 +17,18 @@ from blowfish_privacy.ledger.pair_loss import OwnLoss, as_charged
 from blowfish_privacy.mechanisms import ExpectedError
 from blowfish_privacy.mechanisms.error import shown
 from blowfish_privacy.policies import Policy
+from blowfish_privacy.policies.distances import UNPROTECTED
 from blowfish_privacy.policies.explain import not_protected
 from blowfish_privacy.privacy.loss import Loss
 from blowfish_privacy.privacy.measure import EPSILON, RHO, Approximate, Budget, meaning_words
 from blowfish_privacy.queries.query import joined, split
 from blowfish_privacy.release.explain import baseline_of, compare, comparison
-from blowfish_privacy.release.losses import full_domain, rows_planned, rows_released, weakest
+from blowfish_privacy.release.losses import FarLosses, full_domain, losses_of, rows_of
 from blowfish_privacy.release.plan import Plan, PublicSizes, make_plan, query_words, selected
 from blowfish_privacy.release.spec import Unplanned
 from blowfish_privacy.release.target import Target
 from blowfish_privacy.results import Result
-from blowfish_privacy.statements.ledger import FarLosses
+from blowfish_privacy.statements.ledger import class_name, lost_by_class, lost_on
 from blowfish_privacy.support.exact import about, rounded, rounded_down, rounded_up, show
 
 # What releases cost each class of secret pairs, what is spent already and what will be left.
@@ -57,7 +57,7 @@ def budget_view(quote: Quote, policy: Policy) -> dict[str, Any]:
 def budget_rows(quote: Quote, policy: Policy) -> list[list[str]]:
     """Write a quote as the rows of a table."""
     return [
-        [_name(name), rounded_up(spent), rounded_up(cost), rounded_down(left)]
+        [class_name(name), rounded_up(spent), rounded_up(cost), rounded_down(left)]
         for name, spent, cost, left in _classes(quote, policy)
     ]
 
@@ -69,12 +69,12 @@ def budget_shares(quotes: Sequence[tuple[str, Quote]], start: Quote, policy: Pol
     """
     rows: dict[str, dict[str, Any]] = {}
     for name, spent in in_words(start.after, policy).items():
-        rows[name] = {"pairs": _name(name), "spent": str(spent), "takes": {}, "left": str(start.budget - spent)}
+        rows[name] = {"pairs": class_name(name), "spent": str(spent), "takes": {}, "left": str(start.budget - spent)}
     before = in_words(start.after, policy)
     for release, quote in quotes:
         after = in_words(quote.after, policy)
         for name, lost in after.items():
-            row = rows.setdefault(name, {"pairs": _name(name), "spent": "0", "takes": {}})
+            row = rows.setdefault(name, {"pairs": class_name(name), "spent": "0", "takes": {}})
             taken = lost - before.get(name, Fraction(0))
             if taken:
                 row["takes"][release] = str(taken)
@@ -113,31 +113,11 @@ def terms_words(terms: Budget) -> Iterator[str]:
         yield f"All of {terms.words} means {means}. A pure epsilon e costs e^2 / 2."
 
 
-def lost_on(loss: Loss, policy: Policy) -> str:
-    """Name the secret pairs that a release is lost on, and how much where it is not the same on all."""
-    lost = _lost(loss, policy)
-    if not lost:
-        return "-"
-    alike = len({*lost.values()}) == 1
-    partly = " (of some records)" if any(pairs.within for pairs, _ in loss) else ""
-    shown = (_name(name) if alike else f"{_name(name)} {rounded_up(amount)}" for name, amount in lost.items())
-    return ", ".join(shown) + partly
-
-
-def _lost(loss: Loss, policy: Policy) -> dict[str, Fraction]:
-    """Say what is lost on each class of secret pairs, where anything is."""
-    return {name: amount for name, amount in in_words(loss, policy).items() if amount}
-
-
 def _classes(quote: Quote, policy: Policy) -> Iterator[tuple[str, Fraction, Fraction, Fraction]]:
     before, after = in_words(quote.before, policy), in_words(quote.after, policy)
     for name, lost in after.items():
         spent = before.get(name, Fraction(0))
         yield name, spent, lost - spent, quote.budget - lost
-
-
-def _name(name: str) -> str:
-    return "anything" if name == "all" else name
 
 
 # How wrong a plan will be, as plain values for pictures: beside plain differential privacy, by size, by amount.
@@ -154,7 +134,7 @@ def accuracy_view(plan: Plan) -> dict[str, Any]:
     """Show the typical error of a plan and what it draws on; quick for all kinds of releases."""
     error, plain = plan.expected_error(), plan.plain_error()
     loss = plan.certificate.loss
-    lost, draws_on = _lost(loss, plan.policy), lost_on(loss, plan.policy)
+    lost, draws_on = lost_by_class(loss, plan.policy), lost_on(loss, plan.policy)
     if len({*lost.values()}) > 1:
         draws_on = ", ".join(f"{name} ({about(float(amount))})" for name, amount in lost.items())
     return {
@@ -229,16 +209,16 @@ def by_amount(
         return []
     start, unit = target.amount or plan.amount, target.unit if target.amount else plan.mechanism.counted_in
     varied = replace(target, unit=unit, error=None)
-    asked, rows = joined(plan.query, plan.selection), list[dict[str, Any]]()
+    query, rows = joined(plan.query, plan.selection), list[dict[str, Any]]()
     named = None if type(plan.mechanism).default_for(plan.query) else plan.mechanism.name
     for factor in factors:
         stated = replace(varied, amount=start * factor)
         try:
-            made = make_plan(asked, plan.policy, target=stated, mechanism=named, records=plan.records, sizes=sizes)
+            other = make_plan(query, plan.policy, target=stated, mechanism=named, records=plan.records, sizes=sizes)
         except BlowfishError:
             # Noise too large to be drawn, or too few records: there is no such plan.
             continue
-        error = replace(made, assumed=plan.assumed).expected_error().rmse
+        error = replace(other, assumed=plan.assumed).expected_error().rmse
         rows.append({"amount": show(start * factor), "measure": unit.name, "rmse": error, "stated": factor == 1})
     return rows
 
@@ -335,7 +315,7 @@ def unplanned_cells(unplanned: Unplanned) -> list[str]:
 
 def plan_view(plan: Plan) -> dict[str, Any]:
     """Show one plan; errors are root mean squared, and those of plain differential privacy for the same epsilon."""
-    whole = full_domain(plan)
+    whole_record, far = full_domain(plan), FarLosses.of(plan)
     parts = [
         {"title": each.title, "cells": each.numbers, "rmse": each.rmse, "plain_differential_privacy_rmse": each.plain}
         for each in comparison(plan)
@@ -343,14 +323,14 @@ def plan_view(plan: Plan) -> dict[str, Any]:
     view = {
         **_row(plan),
         # What is kept of a whole record where it is hidden, and of values several steps apart.
-        "full_domain": None if whole is None else show(whole),
+        "full_domain": None if whole_record is None else show(whole_record),
         "further_apart": [
             {"pair": each.pair, "steps": int(each.hops), "factor": each.factor}
-            for each in weakest(plan)
-            if each.hops > 1
+            for each in (*far.of_attributes(), *far.of_all())
+            if each.lost
         ],
     }
-    promised = plan.mechanism.promises(plan.population.policy, whole) if parts else []
+    promised = plan.mechanism.promises(plan.population.policy, whole_record) if parts else []
     return {**view, "parts": parts, "promises": promised} if parts else view
 
 
@@ -430,38 +410,31 @@ def releases_view(releases: Sequence[dict[str, Any]], *, spent: Fraction, remain
 # What plans would lose on values far apart, beside what their ledger has lost already.
 
 
-def in_name_only(plans: Sequence[Plan], quote: Quote | None, ledger: Ledger | None = None) -> list[str]:
-    """Say which values are protected in name only after these releases, and all that the ledger holds already.
+def unprotected_by(plans: Sequence[Plan], quote: Quote | None, ledger: Ledger | None = None) -> list[str]:
+    """Say which values are effectively unprotected after these releases, and all that the ledger holds already.
 
     ``quote`` is what the ledger, or one that is not made yet, says to those that are not paid for.
     """
     if ledger is None or quote is None:
-        own = tuple(_own(plan) for plan in plans)
-        pure = all(each.loss.measure is EPSILON for each in own)
+        losses, entries = tuple(map(_loss_of, plans)), ()
+        pure = all(each.loss.measure is EPSILON for each in losses)
         measure = quote.terms.measure if quote is not None else EPSILON if pure else RHO
-        lost = Loss.total((each.loss.measured_in(measure, each.policy.rows_per_person) for each in own), measure)
-        known = any(each.policy.known for each in own)
-        far = FarLosses(plans[0].policy, lost, lost.largest, None if known else own)
-        return [*far.in_name_only("these releases")]
-    entries, base = ledger.entries(), ledger.base
-    paid = {entry.key for entry in entries}
-    due = [as_charged(_own(plan), ledger.quote(_own(plan).loss, plan.policy)) for plan in plans if plan.key not in paid]
-    policy = plans[0].policy if base is None else ledger.policy(base)
-    far = FarLosses(policy, quote.after, quote.largest, made_by(ledger, due))
-    return [*far.in_name_only("these releases and those before" if entries else "these releases")]
+        lost = Loss.total((each.loss.measured_in(measure, each.policy.rows_per_person) for each in losses), measure)
+        known = any(each.policy.known for each in losses)
+        far = FarLosses(plans[0].policy, lost, None if known else losses)
+    else:
+        entries, base = ledger.entries(), ledger.base
+        paid = {entry.key for entry in entries}
+        due = [_loss_of(plan) for plan in plans if plan.key not in paid]
+        due = [as_charged(each, ledger.quote(each.loss, each.policy)) for each in due]
+        policy = plans[0].policy if base is None else ledger.policy(base)
+        far = FarLosses(policy, quote.after, losses_of(ledger, due))
+    after = "these releases and those before" if entries else "these releases"
+    return [f"{UNPROTECTED}{sentence}" for sentence in far.unprotected(after)]
 
 
-def made_by(ledger: Ledger, due: Sequence[OwnLoss] = ()) -> tuple[OwnLoss, ...] | None:
-    """Say what each release of a ledger lost by itself, and what those due will; None where that is not defined."""
-    try:
-        made = (*ledger.own_losses(partial(rows_released, ledger)), *due)
-    except (LedgerError, RefusalError):
-        return None
-    return None if any(each.policy.known for each in made) else made
-
-
-def _own(plan: Plan) -> OwnLoss:
-    return OwnLoss(plan.policy, plan.certificate.loss, rows_planned(plan))
+def _loss_of(plan: Plan) -> OwnLoss:
+    return OwnLoss(plan.policy, plan.certificate.loss, rows_of(plan))
 
 
 # What must be said before a budget is spent: for what, how much, and what stays unprotected.
@@ -493,7 +466,7 @@ class Confirmation:
     balances: tuple[tuple[str, ...], ...]
     """For each class of secret pairs: its name, what is spent, what these cost, what will be left."""
     unprotected: tuple[str, ...]
-    """What the policy leaves unprotected, or protects in name only, in all of them."""
+    """What the policy leaves unprotected, and what is effectively unprotected after all of them."""
 
 
 def confirmation(
@@ -524,5 +497,5 @@ def confirmation(
         releases=tuple(releases),
         spending=tuple(budget_words(quote)) if due else ("All of it was paid for before. Nothing is spent.",),
         balances=tuple(map(tuple, budget_rows(quote, policy))) if due else (),
-        unprotected=not_protected(policy, in_name_only(plans, quote, ledger)),
+        unprotected=not_protected(policy, unprotected_by(plans, quote, ledger)),
     )

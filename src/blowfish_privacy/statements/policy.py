@@ -18,11 +18,11 @@ from blowfish_privacy.policies.distances import (
     PairPromise,
     furthest,
     furthest_together,
-    is_name_only,
+    is_unprotected,
     pair_promise,
-    promised_in_name_only,
+    unprotected_after,
 )
-from blowfish_privacy.policies.explain import neighbouring, promise_words, unprotected
+from blowfish_privacy.policies.explain import promise_words, unprotected, with_facts
 from blowfish_privacy.privacy.measure import EPSILON, Approximate, Budget, Strength
 from blowfish_privacy.privacy.sensitivity import sensitivity
 from blowfish_privacy.queries.counts import Cumulative, Histogram
@@ -31,6 +31,7 @@ from blowfish_privacy.queries.query import Query
 from blowfish_privacy.release.losses import lost_on
 from blowfish_privacy.release.plan import Plan
 from blowfish_privacy.support.exact import about, show
+from blowfish_privacy.support.text import count_of
 
 # The queries that people ask first: a policy is judged by what it does to them.
 
@@ -56,21 +57,21 @@ def policy_view(policy: Policy, budget: Budget | None = None) -> dict[str, Any]:
         "attributes": {name: policy.domain[name].size for name in policy.domain},
         "connected": policy.connected,
         "unprotected": list(unprotected(policy)),
-        "in_name_only": list(name_only_after(policy, budget)),
+        "in_name_only": list(unprotected_after_budget(policy, budget)),
         "known_facts": [fact.words(policy.domain) for fact in policy.known],
         "records": policy.records,
         "sensitivities": [_sensitivity(title, query, policy) for title, query in overview(policy.domain)],
     }
 
 
-def name_only_after(policy: Policy, budget: Budget | None) -> tuple[str, ...]:
-    """Say which values are protected in name only once all of a budget is spent; of none, after epsilon 1."""
+def unprotected_after_budget(policy: Policy, budget: Budget | None) -> tuple[str, ...]:
+    """Say which values are effectively unprotected once all of a budget is spent; of none, after epsilon 1."""
     if budget is None:
-        return promised_in_name_only(policy)
+        return unprotected_after(policy)
     lost = Strength(budget.measure, budget.amount)
     if isinstance(budget.measure, Approximate):
         lost = Strength(EPSILON, budget.measure.epsilon)
-    return promised_in_name_only(policy, lost.exponent, f"all of the budget ({budget.named})")
+    return unprotected_after(policy, lost.exponent, f"all of the budget ({budget.named})")
 
 
 def pair_view(policy: Policy, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,11 +131,11 @@ class GraphView:
     def sentence(self) -> str:
         """Say what the picture shows, for those who do not see it."""
         many, size = len(self.values), self.size
-        shown = f"{many:,} of {size:,} values" if many < size else _many(size, "value")
-        pairs = _many(len(self.pairs), "secret pair") if self.pairs else "no secret pair"
+        shown = f"{many:,} of {size:,} values" if many < size else count_of(size, "value")
+        pairs = count_of(len(self.pairs), "secret pair") if self.pairs else "no secret pair"
         if self.groups is None or self.groups == self.size:
             return f"{shown}, {pairs} between them."
-        return f"{shown}, {pairs} between them, in {_many(self.groups, 'group')}."
+        return f"{shown}, {pairs} between them, in {count_of(self.groups, 'group')}."
 
 
 @dataclass(frozen=True)
@@ -169,14 +170,14 @@ class Reach:
     def words(self) -> list[str]:
         """Say in one line for each number of steps which values are that far away; nearest first."""
         by_steps = sorted(self.bands, key=lambda band: (band.steps is None, band.steps or 0))
-        said: list[str] = []
+        lines: list[str] = []
         for steps, group in groupby(by_steps, key=lambda band: band.steps):
             values = " and ".join(band.text for band in group)
             if steps is None:
-                said.append(f"{values}: not protected from {self.text}")
+                lines.append(f"{values}: not protected from {self.text}")
             elif steps:
-                said.append(f"{values}: {_many(steps, 'step')} from {self.text}")
-        return said
+                lines.append(f"{values}: {count_of(steps, 'step')} from {self.text}")
+        return lines
 
 
 def graph_view(policy: Policy, name: str, focus: int = 0, also: int | None = None) -> GraphView:
@@ -215,9 +216,9 @@ def reach(policy: Policy, name: str, focus: int) -> Reach:
         hops = policy.apart(first, second)
         return None if isinf(hops) else int(hops)
 
-    asked = range(size) if size <= _MOST_ASKED else sorted({*_window(size, focus, 200), *_spread(0, size, 200)})
-    ends = _last_of_bands(steps, [at for at in asked if at >= focus])
-    starts = _last_of_bands(steps, [at for at in reversed(asked) if at <= focus])
+    positions = range(size) if size <= _MOST_ASKED else sorted({*_window(size, focus, 200), *_spread(0, size, 200)})
+    ends = _last_of_bands(steps, [at for at in positions if at >= focus])
+    starts = _last_of_bands(steps, [at for at in reversed(positions) if at <= focus])
     bands: list[Band] = []
     cuts = sorted({*(end + 1 for end in ends), *starts})
     for first, last in ((a, b - 1) for a, b in pairwise(cuts)):
@@ -228,10 +229,10 @@ def reach(policy: Policy, name: str, focus: int) -> Reach:
     return Reach(attribute.show(focus), tuple(bands), points)
 
 
-def _last_of_bands(steps: Callable[[int], int | None], asked: list[int]) -> list[int]:
+def _last_of_bands(steps: Callable[[int], int | None], positions: list[int]) -> list[int]:
     """Walk away from the first of some positions; return where bands of equally many steps end, of the nearest few."""
     ends: list[int] = []
-    for near, far in pairwise(asked):
+    for near, far in pairwise(positions):
         while steps(near) != steps(far) and len(ends) < _MOST_BANDS:
             same, last, beyond = steps(near), near, far
             while abs(beyond - last) > 1:
@@ -241,7 +242,7 @@ def _last_of_bands(steps: Callable[[int], int | None], asked: list[int]) -> list
             near = last + (1 if far > near else -1)
         if len(ends) == _MOST_BANDS:
             return ends
-    return [*ends, asked[-1]]
+    return [*ends, positions[-1]]
 
 
 def _alone(policy: Policy, name: str) -> SecretGraph:
@@ -260,10 +261,6 @@ def _window(size: int, focus: int, most: int) -> range:
 
 def _spread(start: int, stop: int, most: int) -> list[int]:
     return [*range(start, stop, max(1, (stop - start) // most)), stop - 1]
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 # What a release may teach somebody who hesitates between two values of a person.
@@ -326,26 +323,22 @@ class Odds:
     @property
     def sentence(self) -> str:
         """Say how far apart the two are and what a release may do to the odds between them."""
-        said, pair = self.promise, " and ".join(self.values)
-        if said.promised == "tables":
-            return (
-                f"{pair} are {said.apart}. With known facts the promise is about tables that satisfy them: no output "
-                f"is more than {self.factor} times as likely on one table as on another {neighbouring(self.policy)}"
-                f"{self.strength.but}. Where the facts leave no such table, nothing protects the value."
-            )
-        if said.promised != "odds":
-            return promise_words(self.policy, said, pair)
+        promise, pair = self.promise, " and ".join(self.values)
+        if promise.promised == "tables":
+            return f"{pair} are {promise.apart}. {with_facts(self.policy, str(self.factor), self.strength.but)}"
+        if promise.promised != "odds":
+            return promise_words(self.policy, promise, pair)
         if not self.strength.amount:
-            return f"{pair} are {said.apart}. A release that loses nothing on them leaves the odds as they are."
+            return f"{pair} are {promise.apart}. A release that loses nothing on them leaves the odds as they are."
         # With known facts the promise is not about somebody who knows all other records.
         whose = "for an attacker who knows the facts"
         if not self.policy.known:
             whose = "even for an attacker who knows every other record"
-        weak = " They are protected in name only." if is_name_only(self.exponent) else ""
+        weak = " They are effectively unprotected." if is_unprotected(self.exponent) else ""
         power = self.strength.words if self.steps == 1 else f"{self.steps} times epsilon"
         formula = f" (e to the {power})" if self.strength.measure is EPSILON else ""
         return (
-            f"{pair} are {said.apart}. After a loss of {self.strength.words}, the odds between them have changed "
+            f"{pair} are {promise.apart}. After a loss of {self.strength.words}, the odds between them have changed "
             f"by at most a factor {self.factor}{formula}{self.strength.but}, {whose}.{weak}"
         )
 
@@ -413,7 +406,7 @@ _AS_GOOD_AS_EQUAL = 0.005
 
 
 def gained(plans: Sequence[Plan]) -> str:
-    """Say in one sentence how many times as exact each answer with noise is, and which gain nothing."""
+    """Say in one sentence how many times more accurate each answer with noise is, and which gain nothing."""
     better: list[tuple[float, str]] = []
     same: list[str] = []
     for plan in plans:
@@ -427,9 +420,9 @@ def gained(plans: Sequence[Plan]) -> str:
     if not better:
         return "Gained: nothing in accuracy over plain differential privacy at the same epsilon."
     (most, first), *rest = sorted(better, reverse=True)
-    said = f"{first} is {about(most)} times as exact as under plain differential privacy at the same epsilon"
+    gains = f"{first} is {about(most)} times more accurate than under plain differential privacy at the same epsilon"
     more = [f"{name} {about(ratio)} times" for ratio, name in rest]
-    return f"Gained: {_listed([said, *more])}{f'; nothing is gained for {_listed(same)}' if same else ''}."
+    return f"Gained: {_listed([gains, *more])}{f'; nothing is gained for {_listed(same)}' if same else ''}."
 
 
 def given_up(policy: Policy) -> str:

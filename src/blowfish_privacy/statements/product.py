@@ -6,10 +6,12 @@ up, so two values that differ in several attributes have lost at most the sum of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,118 +20,35 @@ from blowfish_privacy.errors import SpecError
 from blowfish_privacy.ledger import Ledger, Report
 from blowfish_privacy.ledger.account import by_class, in_words
 from blowfish_privacy.policies import Policy
-from blowfish_privacy.policies.distances import IN_NAME_ONLY, furthest_apart
 from blowfish_privacy.policies.explain import presence_only
-from blowfish_privacy.privacy.certificate import is_differential_privacy
-from blowfish_privacy.privacy.loss import ALL, EVERY, PRESENCE, Loss, PairClass, classes_met, one_attribute_at_a_time
-from blowfish_privacy.privacy.measure import EPSILON, Strength, meanings_view
-from blowfish_privacy.release.verification import Product, Released, VerifiedRelease, read_product
+from blowfish_privacy.privacy.loss import EVERY, PRESENCE, Loss, PairClass, one_attribute_at_a_time
+from blowfish_privacy.privacy.measure import EPSILON, meanings_view
+from blowfish_privacy.release.losses import ProductLoss
+from blowfish_privacy.release.verification import Product, Released, read_product
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.files import AnyResult, FilesBeside, files_beside, values_file
 from blowfish_privacy.statements.card import (
-    METHOD,
     MOST_LISTED,
-    POST_PROCESSING,
     Writer,
-    definition,
     error_of,
     error_words,
-    made_with,
-    randomness,
     remarks,
-    software,
     statistic,
     why_exact,
 )
 from blowfish_privacy.statements.card_page import Card, CardTable, Item, Picture, Section, card_view
-from blowfish_privacy.statements.ledger import FarLoss, FarLosses
-from blowfish_privacy.statements.plan import made_by
+from blowfish_privacy.support.text import count_of
 
 
 def pairs_named(pairs: PairClass) -> str:
     """Name a class of secret pairs by what they change."""
     if pairs.kind == "attribute":
         return quoted(pairs.attribute)
-    said = {PRESENCE.kind: "whether a person is in the table", EVERY.kind: "every attribute"}
-    return said.get(pairs.kind, "any attributes")
-
-
-@dataclass(frozen=True, eq=False)
-class ProductLoss:
-    """What a product lost, for use in sentences and tables."""
-
-    product: Product
-
-    def strength(self, amount: Fraction) -> Strength:
-        """Return a loss in the measure of the ledger, for use in sentences."""
-        return Strength(self.product.measure, amount)
-
-    @cached_property
-    def classes(self) -> dict[PairClass, Fraction]:
-        """The most that a pair of each class of the ledger's policy has lost.
-
-        What only the policy of some release calls secret, others may have published exactly: nothing is said of it.
-        """
-        policy, lost = self.product.policy, self.product.lost
-        return {pairs: lost.on(pairs) for pairs in classes_met(policy, policy.domain.names)}
-
-    @cached_property
-    def whole_record(self) -> Fraction | None:
-        """Bound the loss on records that differ in all that is secret, by one secret step in each attribute.
-
-        None where a secret pair changes some attributes at once and it takes several to change all, and where known
-        facts leave no proof that steps add up.
-        """
-        policy, measure = self.product.policy, self.product.measure
-        if not policy.steps_add_up:
-            return None
-        if not one_attribute_at_a_time(policy):
-            one_step = policy.graph.connected and furthest_apart(policy) is None
-            return self.classes.get(ALL) if one_step and policy.graph.has_edges else None
-        steps = [(amount, 1) for pairs, amount in self.classes.items() if pairs.kind == "attribute"]
-        chains = [steps] if steps else []
-        if PRESENCE in self.classes:
-            # One record is removed, and another is added.
-            chains.append([(self.classes[PRESENCE], 2)])
-        return min((measure.along(chain) for chain in chains), default=None)
-
-    def in_name_only(self, heading: str = IN_NAME_ONLY) -> Iterator[str]:
-        """Say which values all releases together protect in name only; no attribute is left out."""
-        return self._far.in_name_only("all releases", heading)
-
-    def far_apart(self) -> Iterator[FarLoss]:
-        """Go through values that are many steps apart: of each attribute, the first few of many, then of all."""
-        return self._far.some(MOST_LISTED)
-
-    @cached_property
-    def _far(self) -> FarLosses:
-        product = self.product
-        return FarLosses(product.policy, product.lost, product.spent, made_by(product.ledger))
+    words = {PRESENCE.kind: "whether a person is in the table", EVERY.kind: "every attribute"}
+    return words.get(pairs.kind, "any attributes")
 
 
 # The releases of a product, each in a line or two.
-
-
-def named(released: VerifiedRelease, product: Product) -> str:
-    """Name a release; of several with one name also by the entry that paid for it."""
-    several = sum(each.name == released.name for each in product.released) > 1
-    return f"{quoted(released.name)} (entry {released.number})" if several else quoted(released.name)
-
-
-def release_words(released: Released, product: Product) -> str:
-    """Say what a release is, how wrong, what it lost and when."""
-    said = [statistic(released.parts)]
-    if released.plan.amount:
-        said += [f"Typical error {error_words(released.parts)}", *remarks(from_text(released.text, product.folder))]
-    else:
-        said += [f"Without noise: {why_exact(released.main)}."]
-    entry, own, charged = released.entry, released.plan.certificate.loss, released.entry.loss
-    if not charged.largest:
-        return " ".join([*said, f"It lost nothing (entry {entry.number})."])
-    same = own.measure.words(own.largest) == charged.measure.words(charged.largest)
-    counted = "" if same else f"{own.measure.words(own.largest)}, counted as "
-    rule = "" if released.plan.policy.hash == product.policy.hash else f"; {entry.rule}"
-    return " ".join([*said, f"It lost {counted}{loss_words(charged)} (entry {entry.number}{rule})."])
 
 
 def loss_words(loss: Loss) -> str:
@@ -147,56 +66,6 @@ def loss_words(loss: Loss) -> str:
         return f"{most} on {', '.join(names.values())}{every}"
     each = ", ".join(f"{names[pairs]} {number(amount)}" for pairs, amount in lost.items())
     return f"at most {most}{every}: {each}"
-
-
-# What a product's card says is protected, and what all releases together mean for somebody who guesses.
-
-
-def loss_table(loss: ProductLoss) -> CardTable:
-    """Write for each class of secret pairs what it lost and what that means."""
-    measure, whole = loss.product.measure, loss.whole_record
-    lost = {pairs_named(pairs): amount for pairs, amount in loss.classes.items()}
-    if whole is not None and len(lost) > 1:
-        lost["all attributes, a secret step in each"] = whole
-    rows: list[tuple[str, ...]] = []
-    for named, amount in lost.items():
-        strength = loss.strength(amount)
-        sure = f"{strength.certainty} %" if amount else "50 %, as before"
-        rows.append((named, measure.number(amount), strength.factor(), sure))
-    return CardTable(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
-
-
-def _whole_record(loss: ProductLoss) -> str:
-    policy, whole = loss.product.policy, loss.whole_record
-    if whole is None and not policy.steps_add_up:
-        return "No sum is stated: with known facts steps of several attributes need not add up."
-    if whole is None:
-        return "A secret pair may change several attributes at once; what lies further apart is listed below."
-    words = loss.strength(whole).words
-    if not one_attribute_at_a_time(policy):
-        return f"Any two values of a record are a secret pair, so no more than {words} is lost on a whole record."
-    if presence_only(policy):
-        return f"At most {words}: one who leaves the table and one who comes, each as the table above says."
-    and_back = " or twice what presence lost, whichever is less" if PRESENCE in loss.classes else ""
-    return (
-        f"Two records that differ in every attribute, by one secret step each, have lost at most {words}: the sum over "
-        f"the attributes{and_back}{'' if loss.product.measure is EPSILON else ', in rho the square roots add up'}."
-    )
-
-
-def _budget(loss: ProductLoss) -> str:
-    product = loss.product
-    most = f"{'epsilon ' if product.measure is EPSILON else ''}{product.terms.kept}"
-    said = (
-        f"No secret pair may ever lose more than {most}, whatever else is released from the same ledger; the one that "
-        f"lost the most has lost {product.measure.words(product.spent)}."
-    )
-    if product.measure is EPSILON:
-        return said
-    return (
-        f"{said} The sums describe releases that were fixed beforehand; for releases that were chosen by what earlier "
-        "ones showed, the promise is that of the whole budget."
-    )
 
 
 # A statement about all releases of a ledger together, for publication: the index page of a product.
@@ -240,18 +109,31 @@ def product_card(
 ) -> Card:
     """State what the releases of a product that was read protect together; ``files`` are those of each release."""
     refuse_unsound(product)
+    loss = ProductLoss(product)
+    strength = loss.strength(product.spent)
+    charges, several = len(product.released) + len(product.unreleased), Counter(each.name for each in product.released)
     return _ProductWriter(
         called=title or product.ledger.name.removesuffix(".ledger"),
-        time=next((str(each.body["time"]) for each in reversed(product.released)), ""),
         policy=product.policy,
-        strength=Strength(product.measure, product.spent),
-        full=is_differential_privacy(product.policy),
+        strength=strength,
         releases=product.released,
         publisher=publisher,
-        names={each.number: named(each, product) for each in product.released},
+        folder=product.folder,
+        far=loss.far,
+        # Of several releases with one name, that of each also says which entry paid for it.
+        names={
+            each.number: f"{quoted(each.name)}{f' (entry {each.number})' if several[each.name] > 1 else ''}"
+            for each in product.released
+        },
         why_none="no release has noise",
-        together=True,
+        sums=f"The sums are those of the publisher's ledger, with "
+        f"{'its one charge' if charges == 1 else f'all its {charges:,} charges'}. What other ledgers released about "
+        "the same people is not in them, and adds up with it.",
+        check="blowfish verify derives guarantee and error of each release anew from its document; for the custodian "
+        "of the ledger it checks all of them, and that they add up to what is stated here.",
+        promise=f"{count_of(len(product.released), 'release')}, together {strength.words}",
         product=product,
+        loss=loss,
         files=files,
     ).card()
 
@@ -270,71 +152,99 @@ class _ProductWriter(Writer):
     """Writes the card of all releases of a ledger together."""
 
     product: Product
+    loss: ProductLoss
     files: Mapping[int, FilesBeside] | None
 
-    def sections(self) -> Iterator[Section]:
-        lost = [*self.records(self.policy.domain), *self.protected()]
-        lost += [Item("Budget", _budget(self.loss))] if self.strength.amount else []
-        yield Section("What was published", tuple(self._published()))
-        yield Section("What all of it lost, and how strongly it protects", tuple(lost), loss_table(self.loss))
-        yield Section("What is not protected", tuple(self.unprotected()))
-        yield Section("Pictures", (), pictures=tuple(self._pictures()))
-        yield Section("How it was made", tuple(self._made()))
-        yield Section("Other releases", tuple(self._composition()))
-        yield Section("How to check and cite it", tuple(self._cite()))
-
-    @cached_property
-    def loss(self) -> ProductLoss:
-        """What all of it lost."""
-        return ProductLoss(self.product)
+    together = True
 
     def summary(self) -> str:
         product, strength = self.product, self.strength
         many = len(product.released)
         if not many:
-            charged = f"{len(product.unreleased):,} charge{'' if len(product.unreleased) == 1 else 's'}"
+            charged = count_of(len(product.unreleased), "charge")
             return f"Nothing was handed out. {charged} cost {strength.words}, which count all the same."
         counted = "One release" if many == 1 else f"{many:,} releases"
         exact = [each for each in product.released if not each.plan.amount]
         if not strength.amount:
             why = "; ".join(dict.fromkeys(why_exact(each.main) for each in exact))
             return f"{counted}, published exactly: {why}, so the numbers are the exact ones, without noise."
-        said = f"{counted}. {self.assured(' in all', 'all of them')}"
+        text = f"{counted}. {self.assured(' in all', 'all of them')}"
         if exact:
-            said += f" {len(exact):,} of them {'is' if len(exact) == 1 else 'are'} published exactly, without noise."
-        whole = self.loss.whole_record
-        if whole is not None and whole > strength.amount:
-            certain = self.loss.strength(whole)
-            said += (
+            text += f" {len(exact):,} of them {'is' if len(exact) == 1 else 'are'} published exactly, without noise."
+        whole_record = self.loss.whole_record
+        if whole_record is not None and whole_record > strength.amount:
+            certain = self.loss.strength(whole_record)
+            text += (
                 f" About all attributes of a person at once, a secret step in each, the loss is at most "
                 f"{certain.words}, and whoever is undecided about all of them can become at most "
                 f"{certain.certainty} % sure{certain.but}."
             )
-        return said
+        return text
 
-    def further(self) -> Iterator[Item]:
+    def whole_record(self) -> Iterator[Item]:
         yield Item(
             "The table",
             "For each attribute the table above has the most that one of its secret pairs has lost, the factor that "
             "this means and how sure somebody undecided can become, rounded up.",
         )
-        yield from self.meant()
-        yield Item("Whole record", _whole_record(self.loss))
-        far = (each for each in self.loss.far_apart() if each.lost is None or each.lost.amount)
-        yield from (Item("Further apart", each.words) for each in far)
+        yield Item("Whole record", self._whole_record_words())
+        product = self.product
+        most = f"{'epsilon ' if product.measure is EPSILON else ''}{product.terms.kept}"
+        limit = (
+            f"No secret pair may ever lose more than {most}, whatever else is released from the same ledger; the one "
+            f"that lost the most has lost {product.measure.words(product.spent)}."
+        )
+        fixed = (
+            " The sums describe releases that were fixed beforehand; for releases that were chosen by what earlier "
+            "ones showed, the promise is that of the whole budget."
+        )
+        yield Item("Budget", f"{limit}{'' if product.measure is EPSILON else fixed}")
 
-    def name_only(self) -> Iterable[str]:
-        return self.loss.in_name_only(heading="")
+    def _whole_record_words(self) -> str:
+        policy, amount = self.policy, self.loss.whole_record
+        if amount is None and not policy.steps_add_up:
+            return "No sum is stated: with known facts steps of several attributes need not add up."
+        if amount is None:
+            return "A secret pair may change several attributes at once; what lies further apart is listed below."
+        words = self.loss.strength(amount).words
+        if not one_attribute_at_a_time(policy):
+            return f"Any two values of a record are a secret pair, so no more than {words} is lost on a whole record."
+        if presence_only(policy):
+            return f"At most {words}: one who leaves the table and one who comes, each as the table above says."
+        and_back = " or twice what presence lost, whichever is less" if PRESENCE in self.loss.classes else ""
+        roots = "" if self.product.measure is EPSILON else ", in rho the square roots add up"
+        return (
+            f"Two records that differ in every attribute, by one secret step each, have lost at most {words}: the sum "
+            f"over the attributes{and_back}{roots}."
+        )
 
-    def _published(self) -> Iterator[Item]:
-        for each in self.product.released:
-            said, beside = release_words(each, self.product), self._beside(each)
+    def table(self) -> CardTable:
+        measure, whole_record = self.product.measure, self.loss.whole_record
+        lost = {pairs_named(pairs): amount for pairs, amount in self.loss.classes.items()}
+        if whole_record is not None and len(lost) > 1:
+            lost["all attributes, a secret step in each"] = whole_record
+        rows: list[tuple[str, ...]] = []
+        for pairs, amount in lost.items():
+            strength = self.loss.strength(amount)
+            sure = f"{strength.certainty} %" if amount else "50 %, as before"
+            rows.append((pairs, measure.number(amount), strength.factor(), sure))
+        return CardTable(("Secret pairs that change", f"Lost ({measure.unit})", "Factor", "At most sure"), tuple(rows))
+
+    def released(self) -> Iterator[Item]:
+        for each, result in zip(self.product.released, self.results, strict=True):
+            sentences, beside = [statistic(each.parts)], self._beside(each)
+            if each.plan.amount:
+                sentences += [f"Typical error {error_words(each.parts)}", *remarks(result)]
+            else:
+                sentences += [f"Without noise: {why_exact(each.main)}."]
+            sentences.append(self._cost(each))
             foreign = ", ".join(quoted(path.name) for path in beside.foreign)
             if self.files is not None and not beside.own:
-                said += " Its files are not beside this page."
+                sentences.append("Its files are not beside this page.")
             elif foreign:
-                said += f" Beside this page, but not what was released: {foreign}."
-            yield Item(named(each, self.product), said, tuple(path.name for path in beside.own))
+                sentences.append(f"Beside this page, but not what was released: {foreign}.")
+            files = tuple(path.name for path in beside.own)
+            yield Item(self.names[each.number], " ".join(sentences), files=files)
             cautions = each.main.query.cautions().items()
             yield from (Item(heading, self.about(each, caution)) for heading, caution in cautions)
             if each.plan.amount:
@@ -342,63 +252,32 @@ class _ProductWriter(Writer):
         for entry in self.product.unreleased:
             charged = f"Entry {entry.number}, {quoted(entry.description)}: {loss_words(entry.loss)}."
             yield Item("Charged, not handed out", f"{charged} Nothing was handed out for it, and it counts.")
-        if self.product.released:
-            yield self.published()
+
+    def _cost(self, each: Released) -> str:
+        entry, proved, charged = each.entry, each.plan.certificate.loss, each.entry.loss
+        if not charged.largest:
+            return f"Privacy cost: none (entry {entry.number})."
+        same = proved.measure.words(proved.largest) == charged.measure.words(charged.largest)
+        counted = "" if same else f"{proved.measure.words(proved.largest)}, counted as "
+        rule = "" if each.plan.policy.hash == self.policy.hash else f"; {entry.rule}"
+        return f"Privacy cost: {counted}{loss_words(charged)} (entry {entry.number}{rule})."
 
     def _beside(self, each: Released) -> FilesBeside:
         return (self.files or {}).get(each.entry.number, FilesBeside())
 
-    def _pictures(self) -> Iterator[Picture]:
-        for each in self.product.released:
-            made = from_text(each.text, self.product.folder)
-            if values_file(made) is None:
+    def values(self) -> Section:
+        pictures: list[Picture] = []
+        for each, result in zip(self.product.released, self.results, strict=True):
+            if values_file(result) is None:
                 drawn = (path.name for path in self._beside(each).own if path.name.endswith(".png"))
-                yield Picture(named(each, self.product), partial(_draw, made), next(drawn, None))
-
-    def _made(self) -> Iterator[Item]:
-        released = self.product.released
-        noisy = [each for each in released if each.plan.amount]
-        yield Item("Definition", definition(self.policy, self.strength.measure))
-        if not released:
-            return
-        yield from (Item("Mechanism", self.about(each, made_with(each.parts))) for each in released)
-        yield randomness([*dict.fromkeys(str(each.body["randomness"]) for each in noisy)])
-        proofs = dict.fromkeys(each.plan.certificate.proof for each in noisy)
-        yield Item("Proof", f"In the documentation: {', '.join(['docs/proofs/classes.md', *proofs])}")
-        versions = dict.fromkeys(str(each.body["package"]["version"]) for each in released)
-        yield Item("Software", software(*versions))
-
-    def _composition(self) -> Iterator[Item]:
-        every = len(self.product.released) + len(self.product.unreleased)
-        charges = "its one charge" if every == 1 else f"all its {every:,} charges"
-        yield Item(
-            "Composition",
-            f"The sums are those of the publisher's ledger, with {charges}. What other ledgers released about the same "
-            "people is not in them, and adds up with it.",
-        )
-        yield Item("Post-processing", POST_PROCESSING)
-
-    def _cite(self) -> Iterator[Item]:
-        product = self.product
-        yield Item(
-            "Check",
-            "blowfish verify derives guarantee and error of each release anew from its document; for the custodian of "
-            "the ledger it checks all of them, and that they add up to what is stated here.",
-        )
-        yield from (Item("Documents", self.about(each, f"sha256 {each.body['sha256']}")) for each in product.released)
-        yield from (Item("Policy", f"sha256 {policy.hash}") for policy in self.policies())
-        if product.released:
-            many = len(product.released)
-            said = f"{many:,} release{'' if many == 1 else 's'}, together {product.measure.words(product.spent)}"
-            hashes = ", ".join(str(each.body["sha256"])[:12] for each in product.released)
-            yield self.cited(said, f"documents {hashes}")
-        yield Item("Method", METHOD)
+                pictures.append(Picture(self.names[each.number], partial(_draw, result), next(drawn, None)))
+        return Section("Pictures", (), pictures=tuple(pictures))
 
 
-def _draw(made: AnyResult) -> tuple[str, bytes]:
+def _draw(result: AnyResult) -> tuple[str, bytes]:
     """Draw a release for a page: as SVG, or as PNG where that would be very large."""
-    drawing = made.svg()
-    return ("image/svg+xml", drawing) if len(drawing) <= _LARGEST_DRAWING else ("image/png", made.png())
+    drawing = result.svg()
+    return ("image/svg+xml", drawing) if len(drawing) <= _LARGEST_DRAWING else ("image/png", result.png())
 
 
 # A product as plain values for JSON: its releases, its totals, what they mean, and whether all of it is sound.
@@ -407,7 +286,8 @@ def _draw(made: AnyResult) -> tuple[str, bytes]:
 def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] | None = None) -> dict[str, Any]:
     """Show the statement about a product, with its numbers; amounts are exact, in the measure of the ledger."""
     loss = ProductLoss(product)
-    whole, beside = loss.whole_record, files or {}
+    whole_record, beside = loss.whole_record, files or {}
+    far = (*islice(loss.far.of_attributes(), MOST_LISTED), *loss.far.of_all())
     return {
         **card_view(card),
         "budget": product.terms.view,
@@ -419,10 +299,8 @@ def product_view(product: Product, card: Card, files: Mapping[int, FilesBeside] 
             named: {"lost": str(amount), **_meaning(loss, amount)}
             for named, amount in in_words(product.lost, product.policy).items()
         },
-        "whole_record": None if whole is None else {"lost": str(whole), **_meaning(loss, whole)},
-        "further_apart": [
-            {"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in loss.far_apart()
-        ],
+        "whole_record": None if whole_record is None else {"lost": str(whole_record), **_meaning(loss, whole_record)},
+        "further_apart": [{"pair": each.pair, "steps": int(each.hops), "factor": each.factor} for each in far],
         "releases": [_release_view(each, beside.get(each.entry.number, FilesBeside())) for each in product.released],
         "not_handed_out": [
             {
@@ -472,7 +350,7 @@ def _amounts(loss: Loss, policy: Policy | None) -> dict[str, str]:
 
 
 def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
-    own = each.plan.certificate.loss
+    proved = each.plan.certificate.loss
     errors = [error_of(part) for part in each.parts]
     worst = max(errors, key=lambda error: error["rmse"])
     return {
@@ -486,7 +364,7 @@ def _release_view(each: Released, files: FilesBeside) -> dict[str, Any]:
             "rmse": worst["rmse"],
             "within_95_in_100": max((error["within_95_in_100"] for error in errors), key=float),
         },
-        own.measure.name: str(own.largest),
+        proved.measure.name: str(proved.largest),
         "charged": str(each.entry.charged),
         "lost": _amounts(each.entry.loss, None),
         "policy": each.plan.policy.hash,

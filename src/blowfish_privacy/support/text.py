@@ -97,6 +97,11 @@ def worded(text: str) -> str:
     return text if _WORD.fullmatch(text) else quoted(text, None)
 
 
+def count_of(number: int, noun: str) -> str:
+    """Write a number of things: 1 step, 2 steps."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def one_line(text: str, longest: int | None) -> str:
     """Put a text on one line, without control characters or characters that change the text direction."""
     kept = "".join(c if c in "\u200c\u200d" or unicodedata.category(c)[0] not in "CZ" else " " for c in text)

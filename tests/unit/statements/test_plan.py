@@ -237,11 +237,11 @@ def test_what_is_gained_is_computed_from_the_plans():
     mean, count = ("mean", bp.Mean("wage")), ("counts", bp.Histogram("wage"))
     # A step of 20 instead of 200: a tenth of the noise. A histogram changes by two however far a record moves.
     assert gained(plans(NEAR, mean, count)) == (
-        "Gained: “mean” is 10 times as exact as under plain differential privacy at the same epsilon; "
+        "Gained: “mean” is 10 times more accurate than under plain differential privacy at the same epsilon; "
         "nothing is gained for “counts”."
     )
     wider = bp.PerAttribute(wage=bp.DistanceThreshold(40), region=bp.Public())
-    assert "“mean” is 5 times as exact" in gained(plans(wider, mean))
+    assert "“mean” is 5 times more accurate" in gained(plans(wider, mean))
     assert gained(plans(bp.FullDomain(), mean)).startswith("Gained: nothing")
 
 

@@ -247,7 +247,7 @@ def effects(known: str) -> dict[str, str]:
 def test_a_marginal_costs_the_tables_that_it_forces_to_move() -> None:
     said = effects("[{marginal: [sex]}]")
     assert said["table"].startswith("typical error 18.9 instead of 9.42 (2 times)")
-    assert said["ages"] == "as exact as before, and draws on the balance of anything instead of age"
+    assert said["ages"] == "as accurate as before, and draws on the balance of anything instead of age"
     assert said["sexes"] == "published without noise: nothing secret is left in it"
     assert said["solved"].startswith("epsilon ")
     assert " instead of " in said["solved"]

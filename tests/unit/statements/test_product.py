@@ -16,11 +16,11 @@ import blowfish_privacy as bp
 from blowfish_privacy.domain import Subset
 from blowfish_privacy.privacy.loss import Loss, PairClass, changing
 from blowfish_privacy.privacy.measure import RHO, Approximate, Strength
+from blowfish_privacy.release.losses import ProductLoss
 from blowfish_privacy.release.verification import read_product
 from blowfish_privacy.statements.card import error_words, make_card
 from blowfish_privacy.statements.card_page import escaped, markdown, page
 from blowfish_privacy.statements.product import (
-    ProductLoss,
     loss_words,
     product_card,
     product_verification_view,
@@ -165,7 +165,7 @@ def test_pairs_that_change_several_attributes_have_no_sum():
     assert loss.whole_record is None
     assert view["whole_record"] is None
     # A histogram changes in two counts, however far a record moves.
-    assert "secret steps apart, and all the same protected no less than Strength says" in text
+    assert "secret steps apart, but no less protected than Strength says" in text
 
 
 def test_under_facts_nothing_is_summed_that_is_not_proved():
@@ -194,7 +194,7 @@ def test_groups_exact_answers_and_made_up_records_are_told():
     product, _, text, view = stated(session)
     # Zones A and B are apart: at A 0.25 + 0.25 were lost, at B 0.5; the records add 0.5 on both.
     assert session.ledger.balances["age"] == 1
-    assert "in the least exact group" in text
+    assert "in the least accurate group" in text
     assert "for each “zone”" in text
     assert "The number of records of each “zone”" in text
     assert "(of some records)" in text
@@ -259,7 +259,8 @@ def test_the_bounds_of_several_groups_are_the_largest_of_each():
         return SimpleNamespace(mechanism=None, certificate=SimpleNamespace(amount=1), body={"error": error})
 
     said = (
-        "2.5 (root mean squared) for a cell in the least exact group, 2.4 in the most exact; 95 in 100 are within 5.24."
+        "2.5 (root mean squared) for a cell in the least accurate group, 2.4 in the most accurate; "
+        "95 in 100 are within 5.24."
     )
     assert error_words([group(2.5, 5.07), group(2.4, 5.239)]) == said
 
@@ -301,7 +302,7 @@ def test_a_statement_says_what_a_reader_gets_and_how_wrong_that_is():
             assert escaped(remark) in markdown(make_card(each.text))
 
 
-def test_values_far_apart_are_left_out_where_they_are_protected_no_less():
+def test_values_far_apart_may_be_protected_no_less():
     """A mean by groups: who changes groups loses most, and all steps along the values together less than that."""
     domain = bp.Domain(pay=bp.Integer(0, 40), zone=bp.Categorical(["A", "B"]))
     policy = bp.Policy(domain, secrets=bp.PerAttribute(pay=bp.DistanceThreshold(1), zone=bp.FullDomain()))
@@ -309,8 +310,18 @@ def test_values_far_apart_are_left_out_where_they_are_protected_no_less():
     lost = {pairs.attribute: amount for pairs, amount in made.certificate.loss}
     assert 40 * lost["pay"] < lost["zone"] == Fraction(1, 5)
     text = markdown(make_card(made.text))
-    assert "“pay” 0 and 40 are" not in text
+    assert "“pay” 0 and 40 are 40 secret steps apart, but no less protected than Strength says." in text
     assert "are 41 secret steps apart and protected less: a factor 1." in text
+
+
+def test_a_secret_pair_is_not_called_far_apart():
+    """One step from 0 to 2 changes the sum by 10, and two from 0 to 1 change it by 1."""
+    policy = bp.Policy(bp.Domain(v=bp.Integer(0, 2)), secrets=bp.ExplicitGraph([(0, 2), (2, 1)]))
+    session = opened(policy, data=[3, 3, 3])
+    session.release(bp.Linear(lambda v: [0, 1, 10][v], attributes=["v"]), epsilon="0.5", name="sum")
+    _, _, text, view = stated(session)
+    assert "“v” 0 and 1 are 2 secret steps apart, but no less protected than Strength says." in text
+    assert [each["steps"] for each in view["further_apart"]] == [2]
 
 
 def test_a_session_states_its_ledger(tmp_path):
@@ -326,7 +337,7 @@ def test_a_session_states_its_ledger(tmp_path):
 
 
 @pytest.mark.parametrize("budget", [10, {"rho": 10}], ids=["epsilon", "rho"])
-def test_what_all_releases_together_protect_in_name_only_stands_under_not_protected(budget):
+def test_what_all_releases_together_leave_effectively_unprotected_stands_under_not_protected(budget):
     domain = bp.Domain(age=bp.Integer(0, 20), sex=bp.Categorical(["F", "M"]))
     session = opened(
         bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(1), sex=bp.FullDomain())), budget
@@ -336,12 +347,12 @@ def test_what_all_releases_together_protect_in_name_only_stands_under_not_protec
         cards.append(make_card(session.release(bp.Cumulative("age"), epsilon="0.3", name=name).text))
     _, _, text, _ = stated(session)
     # 20 steps of 0.3 are e^6, less than 1,000; of 0.6 they are e^12, which is 162,755.
-    assert not any("In name only" in markdown(card) for card in cards)
+    assert not any("Effectively unprotected" in markdown(card) for card in cards)
     bare = text.partition("## What is not protected")[2].partition("##")[0]
-    named = [line for line in bare.splitlines() if line.startswith("- **In name only**")]
+    named = [line for line in bare.splitlines() if line.startswith("- **Effectively unprotected**")]
     assert [line.partition(" are ")[0] for line in named] == [
-        "- **In name only**: “age” 0 and 20",
-        "- **In name only**: (“age” 0, “sex” F) and (“age” 20, “sex” M)",
+        "- **Effectively unprotected**: “age” 0 and 20",
+        "- **Effectively unprotected**: (“age” 0, “sex” F) and (“age” 20, “sex” M)",
     ]
     if budget == 10:
         assert "may change by a factor up to 162,755 after all releases." in named[0]
@@ -353,7 +364,7 @@ def test_notes_on_exactness_stand_with_the_releases_and_not_under_what_is_not_pr
     released = session.release(bp.Mean("age"), epsilon=1, name="mean")
     (notice,) = released.notices
     _, _, text, _ = stated(session)
-    for shown, heading in ((text, "What was published"), (markdown(make_card(released.text)), "How exact it is")):
+    for shown, heading in ((text, "What was released"), (markdown(make_card(released.text)), "How accurate it is")):
         sections = dict(part.split("\n", 1) for part in shown.split("\n## ")[1:])
         assert [name for name, section in sections.items() if notice in section] == [heading]
 
@@ -411,6 +422,6 @@ def test_a_later_policy_whose_secrets_depend_on_more_attributes_has_a_card():
     other = bp.Session(bp.Counts(np.full(domain.shape, 3)), bp.Policy(domain, secrets=by_value), ledger=session.ledger)
     other.release(bp.Histogram("v"), epsilon=1, name="second")
     _, loss, _, _ = stated(session)
-    (apart,) = loss.far_apart()
+    (apart,) = loss.far.of_attributes()
     # Three steps, but a histogram changes in two counts, however far a record moves.
-    assert apart.lost.amount == loss.classes[changing("v")] == 2
+    assert apart.lost == loss.classes[changing("v")] == 2

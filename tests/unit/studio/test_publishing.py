@@ -190,7 +190,7 @@ def test_the_history_is_that_of_the_ledger_and_gives_results_again(file, folder)
     made = published(Publisher(), file, folder).published
     told = LedgerHistory.of(open_ledger(folder / "people.ledger"))
     assert [(row.number, row.charged, row.lost_on) for row in told.rows] == [
-        (3, "nothing", ""),
+        (3, "nothing", "-"),
         (2, "epsilon 0.25", "age"),
         (1, "epsilon 0.5", "age"),
     ]

@@ -195,7 +195,7 @@ def _cells(row: HistoryRow) -> tuple[str, ...]:
     """Write the cells of a row; times and amounts stay on one line."""
     made, charged = (words.replace(" ", "\N{NO-BREAK SPACE}") for words in (row.made, row.charged))
     failed = "" if row.failed is None else f" (the data contradicted the stated facts, {row.failed})"
-    return str(row.number), made, f"{row.release}{failed}", charged, row.lost_on or "-"
+    return str(row.number), made, f"{row.release}{failed}", charged, row.lost_on
 
 
 def _show_button(told: LedgerHistory, row: HistoryRow, shelf: Shelf) -> None:

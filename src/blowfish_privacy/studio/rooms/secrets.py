@@ -20,9 +20,9 @@ from blowfish_privacy.statements.policy import (
     GraphView,
     Odds,
     graph_view,
-    name_only_after,
     odds_between,
     reach,
+    unprotected_after_budget,
 )
 from blowfish_privacy.studio import secret_choice as choices
 from blowfish_privacy.studio.charts.look import plain
@@ -656,7 +656,7 @@ def _said(workshop: Workshop) -> Any:
     # Each card says what is protected of its attribute; what holds for all of them is said once.
     alone = mode == "cards" and words.protected
     protected = (_BY_CARD, *words.added) if alone else words.sentences
-    return protected, not_protected(policy, name_only_after(policy, workshop.file.budget)), mode
+    return protected, not_protected(policy, unprotected_after_budget(policy, workshop.file.budget)), mode
 
 
 def _words(workshop: Workshop) -> None:

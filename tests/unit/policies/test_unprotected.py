@@ -9,32 +9,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blowfish_privacy as bp
-from blowfish_privacy.policies.distances import MOST_TIMES, is_name_only, times
+from blowfish_privacy.policies.distances import MOST_TIMES, UNPROTECTED, is_unprotected, times
 from blowfish_privacy.policies.explain import COMPLETE, explain_pair, not_protected
 from blowfish_privacy.privacy.measure import Strength
 from blowfish_privacy.release.explain import compare
-from blowfish_privacy.release.losses import in_name_only
-from blowfish_privacy.release.plan import make_plan
+from blowfish_privacy.release.losses import FarLosses
+from blowfish_privacy.release.plan import Plan, make_plan
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown
 from blowfish_privacy.statements.ledger import lost_on_pair
-from blowfish_privacy.statements.plan import in_name_only as planned_in_name_only
-from blowfish_privacy.statements.policy import name_only_after, policy_view
+from blowfish_privacy.statements.plan import unprotected_by
+from blowfish_privacy.statements.policy import policy_view, unprotected_after_budget
 
 
 def ages(steps: int) -> bp.Policy:
     return bp.Policy(bp.Domain(age=bp.Integer(0, steps)), secrets=bp.DistanceThreshold(1))
 
 
+def unprotected_of(plan: Plan) -> list[str]:
+    return [f"{UNPROTECTED}{sentence}" for sentence in FarLosses.of(plan).unprotected("this release")]
+
+
 def test_values_35_steps_apart_are_never_said_to_be_protected() -> None:
     far, near = ages(35), ages(6)
-    said = "In name only: “age” 0 and 35 are 35 steps apart, so the odds between them may change by a factor up to "
+    said = f"{UNPROTECTED}“age” 0 and 35 are 35 steps apart, so the odds between them may change by a factor up to "
     assert f"{said}1.6 x 10^15 after a loss of epsilon 1." in far.explain()
     assert COMPLETE not in far.explain()
     assert COMPLETE in near.explain()
-    assert "In name only" not in near.explain()
-    assert explain_pair(far, {"age": 0}, {"age": 35}).endswith("At eps = 1 they are protected in name only.")
-    assert "in name only" not in explain_pair(far, {"age": 0}, {"age": 6})
+    assert "Effectively unprotected" not in near.explain()
+    assert explain_pair(far, {"age": 0}, {"age": 35}).endswith("At eps = 1 they are effectively unprotected.")
+    assert "effectively unprotected" not in explain_pair(far, {"age": 0}, {"age": 6})
 
 
 @pytest.mark.parametrize(
@@ -42,9 +46,9 @@ def test_values_35_steps_apart_are_never_said_to_be_protected() -> None:
 )
 def test_the_budget_decides_where_it_is_known(budget: object, weak: bool) -> None:
     stated = bp.Session(bp.Counts([1] * 36), ages(35), budget=budget).ledger.terms
-    assert bool(name_only_after(ages(35), stated)) == weak
+    assert bool(unprotected_after_budget(ages(35), stated)) == weak
     assert bool(policy_view(ages(35), stated)["in_name_only"]) == weak
-    assert (COMPLETE in not_protected(ages(35), name_only_after(ages(35), stated))) == (not weak)
+    assert (COMPLETE in not_protected(ages(35), unprotected_after_budget(ages(35), stated))) == (not weak)
 
 
 def test_a_release_speaks_of_what_it_loses() -> None:
@@ -52,12 +56,12 @@ def test_a_release_speaks_of_what_it_loses() -> None:
     policy = bp.Policy(domain, secrets=bp.PerAttribute(age=bp.DistanceThreshold(1), wage=bp.DistanceThreshold(1)))
     loud, quiet = (make_plan(bp.Cumulative("age"), policy, epsilon=epsilon, records=100) for epsilon in ("0.2", "0.1"))
     # Only ages are told about, and spoken of: e^(35 / 5) = 1,097.
-    assert [text.partition(" after")[0][-5:] for text in in_name_only(loud)] == ["1,097"]
-    assert not [*in_name_only(quiet)]
+    assert [text.partition(" after")[0][-5:] for text in unprotected_of(loud)] == ["1,097"]
+    assert not unprotected_of(quiet)
     assert "! " not in loud.explain()
-    assert "In name only: “age” 0 and 35" in loud.explain()
+    assert "Effectively unprotected: “age” 0 and 35" in loud.explain()
     # Both together: e^(35 x 0.3); nothing is said of wages, which neither looks at.
-    said = planned_in_name_only([loud, quiet], None)
+    said = unprotected_by([loud, quiet], None)
     assert said
     assert all("36,316 after these releases." in text for text in said)
 
@@ -67,32 +71,35 @@ def one_step(**options: object) -> bp.Policy:
     return bp.Policy(domain, **{"secrets": bp.FullDomain(), **options})  # pyright: ignore[reportArgumentType]
 
 
-def test_a_secret_pair_is_protected_in_name_only_where_one_step_loses_as_much() -> None:
+def test_a_secret_pair_is_effectively_unprotected_where_one_step_loses_as_much() -> None:
     policy, session = one_step(), bp.Session(bp.Counts(np.ones((36, 2), dtype=int)), one_step(), budget=10)
     # e^10 = 22,026.5 after the budget, and e^7 = 1,096.6 after a release that does not look at sexes.
-    said = name_only_after(policy, session.ledger.terms)
-    pair = "In name only: “age” 0 and 35 are a secret pair, but the odds between them may change by a factor up to "
+    said = unprotected_after_budget(policy, session.ledger.terms)
+    pair = f"{UNPROTECTED}“age” 0 and 35 are a secret pair, but the odds between them may change by a factor up to "
     assert said[0] == f"{pair}22,027 after all of the budget (epsilon 10)."
     assert len(said) == 2
     assert COMPLETE not in not_protected(policy, said)
-    assert not name_only_after(policy, None)
+    assert not unprotected_after_budget(policy, None)
     plan = session.plan(bp.Histogram("age"), epsilon=7)
-    assert [*in_name_only(plan)] == [f"{pair}1,097 after this release."]
+    assert unprotected_of(plan) == [f"{pair}1,097 after this release."]
     assert f"{pair}1,097 after this release." in plan.explain()
-    assert planned_in_name_only([plan], session.quote(plan), session.ledger) == [f"{pair}1,097 after these releases."]
+    assert unprotected_by([plan], session.quote(plan), session.ledger) == [f"{pair}1,097 after these releases."]
     card = markdown(make_card(session.release(plan).text))
-    assert "- **In name only**: “age” 0 and 35 are a secret pair, but" in card.partition("## What is not protected")[2]
-    assert f"{pair}1,097 after all releases.".removeprefix("In name only: ") in markdown(session.card())
+    assert (
+        "- **Effectively unprotected**: “age” 0 and 35 are a secret pair, but"
+        in card.partition("## What is not protected")[2]
+    )
+    assert f"{pair}1,097 after all releases.".removeprefix(UNPROTECTED) in markdown(session.card())
 
 
-def test_presence_is_secret_in_name_only_too() -> None:
+def test_presence_may_be_effectively_unprotected_too() -> None:
     policy = one_step(secrets=bp.Public(), size="unknown")
     session = bp.Session(bp.Counts(np.ones((36, 2), dtype=int)), policy, budget=10)
-    said = "In name only: whether a person is in the table is secret, but the odds of it may change by a factor up to "
-    assert name_only_after(policy, session.ledger.terms)[0].startswith(f"{said}22,027 after")
+    said = f"{UNPROTECTED}whether a person is in the table is secret, but the odds of it may change by a factor up to "
+    assert unprotected_after_budget(policy, session.ledger.terms)[0].startswith(f"{said}22,027 after")
     plan = session.plan(bp.Histogram("age"), epsilon=7)
-    assert next(in_name_only(plan)).startswith(f"{said}1,097 after")
-    assert planned_in_name_only([plan], None)[0].startswith(f"{said}1,097 after")
+    assert unprotected_of(plan)[0].startswith(f"{said}1,097 after")
+    assert unprotected_by([plan], None)[0].startswith(f"{said}1,097 after")
 
 
 @pytest.mark.parametrize("budget", [3, {"rho": 3}], ids=["epsilon", "rho"])
@@ -109,7 +116,7 @@ def test_a_plan_adds_what_the_ledger_lost_under_other_policies(budget: object) -
     for policy, name in ((wide, "three"), (fine, "four")):
         session = bp.Session(counts, policy, ledger=first.ledger)
         plan = session.plan(bp.Mean("age"), epsilon="0.05", name=name)
-        planned = planned_in_name_only([plan], session.quote(plan), session.ledger)
+        planned = unprotected_by([plan], session.quote(plan), session.ledger)
         session.release(plan)
         card = markdown(session.card())
         factors = [text.partition("up to ")[2].partition(" after")[0] for text in planned]
@@ -118,12 +125,12 @@ def test_a_plan_adds_what_the_ledger_lost_under_other_policies(budget: object) -
         lost = lost_on_pair(session.ledger, {"age": 17}, {"age": 90}).amount
         assert factors[0] == Strength(session.ledger.measure, Fraction(lost)).factor()
         for text, factor in zip(planned, factors, strict=True):
-            pair = text.removeprefix("In name only: ").partition(" are ")[0]
+            pair = text.removeprefix(UNPROTECTED).partition(" are ")[0]
             assert text.endswith("after these releases and those before.")
             assert card.count(f"{pair} are 1") == 2
             assert f"up to {factor} after all releases." in card
             assert f"protected less: a factor {factor}." in card
-        assert planned_in_name_only([plan], session.quote(), session.ledger) == planned
+        assert unprotected_by([plan], session.quote(), session.ledger) == planned
 
 
 def test_facts_that_cost_nothing_do_not_make_a_card_speak_of_other_attributes() -> None:
@@ -147,7 +154,7 @@ def test_a_factor_is_never_understated(exponent: float) -> None:
         assert exp(exponent) <= float(text.replace(",", "")) <= exp(exponent) * 1.1 + 0.01
     elif text.startswith("10^") or " x " in text:
         assert -1e-9 <= log(float(digits)) + int(power) * log(10) - exponent <= log(1.1) + 1e-9
-    assert is_name_only(exponent) == (exponent > log(MOST_TIMES))
+    assert is_unprotected(exponent) == (exponent > log(MOST_TIMES))
 
 
 def test_differential_privacy_is_compared_with_nothing() -> None:
@@ -193,8 +200,8 @@ def test_notices_and_counts_are_the_same_kind_of_thing_everywhere() -> None:
 def test_a_plan_alone_says_of_itself_what_the_table_of_plans_says() -> None:
     plan = make_plan(bp.Histogram("age"), ages(35), epsilon=1, records=100)
     # Any two values change two counts by one, so 35 steps lose no more than one does.
-    assert not [*in_name_only(plan)]
-    assert not planned_in_name_only([plan], None)
+    assert not unprotected_of(plan)
+    assert not unprotected_by([plan], None)
     mean = make_plan(bp.Mean("age"), ages(35), epsilon="0.5", records=100)
-    (said,) = in_name_only(mean)
-    assert planned_in_name_only([mean], None) == [said.replace("this release", "these releases")]
+    (said,) = unprotected_of(mean)
+    assert unprotected_by([mean], None) == [said.replace("this release", "these releases")]
