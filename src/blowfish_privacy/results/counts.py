@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain, Integer, Subset
+from blowfish_privacy.domain import Domain, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Error, ExpectedError, MeanOffsets, WeightedOffsets
 from blowfish_privacy.mechanisms.constraints import ConstrainedError, Constraints, Correction
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.release.plan import sliced
-from blowfish_privacy.results.pictures.figure import label_numbers, label_values, plain_text
-from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals, draw_steps, interval_figure
-from blowfish_privacy.results.pictures.tables import draw_table, table_figure
+from blowfish_privacy.results.pictures.figure import Drawing
+from blowfish_privacy.results.pictures.intervals import AnswersDrawing, IntervalsDrawing, LabelledInterval
+from blowfish_privacy.results.pictures.tables import CountsDrawing
 from blowfish_privacy.results.result import Result, as_float, rows_of_cells
 from blowfish_privacy.support.arrays import (
     Columns,
@@ -122,15 +122,9 @@ class HistogramResult(Result):
         numbers = [estimates(self.values, wrong), *whole, standard_errors(wrong)]
         return rows_of_cells(self.domain, *(each[chosen] for each in numbers), cells=chosen)
 
-    def draw(self, axes: Any) -> None:
-        draw_table(axes, self.counts, self.domain, self._halves(), self._said)
-
-    def _figure(self) -> Any:
-        return table_figure(self.counts, self.domain, self._halves(), self._said)
-
-    @property
-    def _said(self) -> str:
-        return self.quantity if self.release.certificate.amount else f"exact {self.quantity}"
+    def drawings(self) -> Sequence[Drawing]:
+        quantity = self.quantity if self.release.certificate.amount else f"exact {self.quantity}"
+        return [CountsDrawing(self.domain, self.counts, self._halves(), self.title(), quantity)]
 
 
 def _sizes_of(error: Error) -> Floats | float:
@@ -197,17 +191,11 @@ class NumberResult(Result):
         low, high = np.clip(ends, *self._selected).tolist() if self.release.query.keyword == "mean" else ends
         return [LabelledInterval(float(self.value), min(low, self.value), max(high, self.value))]
 
-    def draw(self, axes: Any) -> None:
-        draw_intervals(axes, {"": self.intervals_shown()}, self.asked())
-
-    def _figure(self) -> Any:
-        return interval_figure({"": self.intervals_shown()}, self.asked())
+    def drawings(self) -> Sequence[Drawing]:
+        return [IntervalsDrawing({"": self.intervals_shown()}, self.asked(), self.title())]
 
 
 # Several noisy numbers: a linear query, a cumulative histogram.
-
-_MOST_NAMED = 30
-"""Answers that have room for a row each."""
 
 
 class VectorResult(Result):
@@ -266,36 +254,17 @@ class VectorResult(Result):
         return as_float(self.values) - half, as_float(self.values) + half
 
     def intervals_shown(self) -> Sequence[LabelledInterval]:
-        if len(self.values) > _MOST_NAMED or self._ordered:
-            return ()
-        low, high = self.interval()
-        answers = zip(as_float(self.values).tolist(), low.tolist(), high.tolist(), self.labels(), strict=True)
-        return [LabelledInterval(*each) for each in answers]
+        return self._drawing.few
 
-    @property
-    def _ordered(self) -> bool:
-        """Whether the answers are those for the values of an ordered attribute."""
-        return self.release.query.labels(self.release.policy.domain) is not None
+    @cached_property
+    def _drawing(self) -> AnswersDrawing:
+        query, policy = self.release.query, self.release.policy
+        along = None if query.labels(policy.domain) is None else query.own_domain(policy.domain)
+        answers = as_float(self.values), *self.interval(), self.labels(), query.attributes
+        return AnswersDrawing(*answers, along, self.title())
 
-    def draw(self, axes: Any) -> None:
-        values, (low, high) = as_float(self.values), self.interval()
-        words = "answer, with its 95 % interval" if (high > low).any() else "exact answer"
-        about = ", ".join(self.release.query.attributes)
-        named = about if self._ordered else f"number of the answer about {about}"
-        if shown := self.intervals_shown():
-            draw_intervals(axes, {each.name: [each] for each in shown}, words, least=0.0)
-            axes.set_ylabel(plain_text(named), fontsize=9)
-            return
-        draw_steps(axes, values, low, high)
-        own = self.release.query.own_domain(self.release.policy.domain)
-        numbered = Domain(answer=Integer(0, len(values) - 1))
-        label_values(axes.xaxis, own if self._ordered and own.size == len(values) else numbered)
-        axes.set_xlabel(plain_text(named))
-        label_numbers(axes.yaxis, words)
-
-    def _figure(self) -> Any:
-        shown = self.intervals_shown()
-        return interval_figure({each.name: [each] for each in shown}, self.asked()) if shown else super()._figure()
+    def drawings(self) -> Sequence[Drawing]:
+        return [self._drawing]
 
     def asked(self) -> str:
         return f"answer about {', '.join(self.release.query.attributes)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,8 +24,8 @@ from blowfish_privacy.mechanisms.intervals import (
 )
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.release.plan import sliced
-from blowfish_privacy.results.pictures.figure import label_values
-from blowfish_privacy.results.pictures.map import draw_squares
+from blowfish_privacy.results.pictures.figure import Drawing
+from blowfish_privacy.results.pictures.map import MapDrawing
 from blowfish_privacy.results.result import Result, rows_of_cells
 from blowfish_privacy.support.arrays import Floats, Integers, estimates
 from blowfish_privacy.support.exact import Number, about
@@ -236,10 +236,9 @@ class GridResult(Result):
     def rows(self) -> Iterator[list[Any]]:
         return rows_of_cells(self.domain, estimates(self.counts.reshape(-1), self.stated_error))
 
-    def draw(self, axes: Any) -> None:
-        draw_squares(axes, self.counts.T, "estimated count" if self.release.certificate.amount else "exact count")
-        label_values(axes.xaxis, self.domain.project(self.domain.names[:1]))
-        label_values(axes.yaxis, self.domain.project(self.domain.names[1:]))
+    def drawings(self) -> Sequence[Drawing]:
+        bounds = self.intervals if self.release.certificate.amount else None
+        return [MapDrawing(self.domain, self.counts, bounds, self.title())]
 
     def asked(self) -> str:
         return f"map of counts by {' and '.join(self.domain.names)}"

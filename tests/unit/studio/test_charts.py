@@ -14,6 +14,7 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import spec
 from blowfish_privacy.results import Result
+from blowfish_privacy.results.pictures.tables import CountsDrawing
 from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.statements.policy import graph_view, reach
 from blowfish_privacy.studio.charts import look
@@ -29,7 +30,7 @@ from blowfish_privacy.studio.charts.plans import (
     graph_height,
     steps_chart,
 )
-from blowfish_privacy.studio.charts.results import counts_picture, heat_map, pictures_of
+from blowfish_privacy.studio.charts.results import charts_of, heat_map, pictures_of
 from blowfish_privacy.studio.entries import declared, position_of
 from blowfish_privacy.studio.planning import Planning
 from blowfish_privacy.testing.seeded import SeededSource
@@ -416,10 +417,10 @@ def test_values_without_an_order_are_bars_and_others_lines(session):
 def test_many_values_without_an_order_are_bars_too():
     domain = bp.Domain(place=bp.Categorical([f"place {number}" for number in range(70)]))
     counts = np.arange(70.0)
-    picture = counts_picture("places", domain, counts, counts - 1, counts + 1)
+    (picture,) = charts_of(CountsDrawing(domain, counts, np.ones(70), "places"))
     assert [each["type"] for each in picture.option["series"]] == ["bar", "boxplot"]
     wide = bp.Domain(place=domain.attributes[0], sex=bp.Categorical(["Female", "Male"]))
-    picture = counts_picture("places", wide, np.ones(140), np.zeros(140), np.ones(140))
+    (picture,) = charts_of(CountsDrawing(wide, np.ones((70, 2)), np.full((70, 2), 0.5), "places"))
     assert [each["type"] for each in picture.option["series"]] == ["heatmap"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import floor, inf
 from typing import Any, NamedTuple
 
@@ -13,12 +14,14 @@ from blowfish_privacy.domain import Attribute, Binned, Domain, Numeric
 from blowfish_privacy.results.pictures.figure import (
     BLUE,
     ORANGE,
+    Drawing,
     add_grid,
     label_numbers,
     label_part,
     label_values,
     plain_text,
     round_steps,
+    start_figure,
 )
 from blowfish_privacy.support.arrays import Floats, Integers
 
@@ -35,6 +38,8 @@ _VISIBLE = 0.15
 class Density:
     """Neighbouring bins, and the records that a value has on average in each, with 95 % intervals."""
 
+    domain: Domain
+    """The attribute."""
     width: int
     """How many values a bin has; the first and the last may have more or fewer, for others to begin at round ones."""
     edges: Integers
@@ -43,9 +48,25 @@ class Density:
     low: Floats
     high: Floats
 
+    def draw(self, axes: Any) -> None:
+        """Draw the records at each value."""
+        edges, noisy = self.edges - 0.5, bool((self.high > self.low).any())
+        if noisy:
+            axes.stairs(self.high, edges, baseline=self.low, fill=True, color=ORANGE, alpha=0.55, lw=0)
+            axes.stairs(self.high, edges, baseline=None, color=DARK, lw=0.4)
+            axes.stairs(self.low, edges, baseline=None, color=DARK, lw=0.4)
+        axes.stairs(self.values, edges, baseline=None, color=BLUE, lw=1.2)
+        label_values(axes.xaxis, self.domain)
+        each = "bin" if isinstance(self.domain.attributes[0], Binned) else "value"
+        mean = f", mean of {self.width:,} neighbours" if self.width > 1 else ""
+        label_numbers(axes.yaxis, f"records at each {each}{mean},\n{_WITH if noisy else 'exact'}")
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.01)
+        add_grid(axes)
+
 
 def density(
-    attribute: Attribute,
+    domain: Domain,
     cuts: Floats,
     errors: Callable[[Sequence[int]], Floats],
     intervals: Callable[[Integers, Integers], tuple[Floats, Floats]],
@@ -55,6 +76,7 @@ def density(
     ``errors`` says how wrong ranges of some widths are, ``intervals`` bounds the records between cut points. All of it
     is post-processing of what was released.
     """
+    attribute = domain.attributes[0]
     # The smallest round width at which the bin of a typical record is told from its neighbours.
     coarse = bin_edges(attribute, max(attribute.size // _COARSE, 1))
     counts = np.maximum(np.diff(cuts[coarse]), 0)
@@ -67,7 +89,7 @@ def density(
     edges = bin_edges(attribute, width)
     values, (low, high) = np.diff(cuts[edges]), intervals(edges[:-1], edges[1:])
     many = np.diff(edges)
-    return Density(width, edges, values / many, low / many, high / many)
+    return Density(domain, width, edges, values / many, low / many, high / many)
 
 
 def bin_edges(attribute: Attribute, width: int) -> Integers:
@@ -96,7 +118,7 @@ class Point(NamedTuple):
     last: float
 
 
-def draw_marks(axes: Any, points: Sequence[Point]) -> None:
+def _draw_marks(axes: Any, points: Sequence[Point]) -> None:
     """Draw points with their intervals; their texts stand below and above the curve, none over another."""
     for each in points:
         reach = [[each.across - each.first], [each.last - each.across]]
@@ -150,39 +172,57 @@ Mark = tuple[str, int, int, int]
 """What is written beside a quantile; where it is, and the ends of its interval."""
 
 
-def draw_shares(
-    axes: Any, domain: Domain, share: Floats, low: Floats, high: Floats, marks: Sequence[Mark] = ()
-) -> None:
-    """Draw the share of records at or below each value with its band, enlarged where it is thin."""
-    positions = np.unique(np.linspace(0, len(share) - 1, MOST_POINTS).astype(np.int64))
-    _steps(axes, positions, share, low, high, _shift(domain))
-    label_values(axes.xaxis, domain)
-    noisy = bool((high > low).any())
-    label_numbers(axes.yaxis, f"share of records at or below,\n{_WITH if noisy else 'exact'}")
-    # Where most records share the lowest value the rest would otherwise be a flat line.
-    flat = share[0] >= 0.5 and len(share) >= _FEWEST
-    bottom = share[0] - 0.05 * (1 - share[0]) - (high[0] - low[0]) if flat else -0.02
-    axes.set_ylim(bottom, 1.02)
-    add_grid(axes)
-    places = ((text, share[place], [each + _shift(domain) for each in (place, *ends)]) for text, place, *ends in marks)
-    draw_marks(axes, [Point(text, at[0], up, at[1], at[2]) for text, up, at in places])
+@dataclass(frozen=True, eq=False)
+class Distribution(Drawing):
+    """The records at or below each value of an attribute, with the quantiles that are marked."""
 
+    domain: Domain
+    below: Floats
+    """The records at or below each value."""
+    total: float
+    bounds: Callable[[Integers, Integers], tuple[Floats, Floats]]
+    """Bounds the records between cut points."""
+    density: Callable[[], Density]
+    """Works out how many records each value has, which takes time."""
+    title: str
+    marks: Sequence[Mark] = ()
 
-def draw_density(axes: Any, domain: Domain, density: Density) -> None:
-    """Draw the records at each value, on average over bins, with the interval of each."""
-    edges, noisy = density.edges - 0.5, bool((density.high > density.low).any())
-    if noisy:
-        axes.stairs(density.high, edges, baseline=density.low, fill=True, color=ORANGE, alpha=0.55, lw=0)
-        axes.stairs(density.high, edges, baseline=None, color=DARK, lw=0.4)
-        axes.stairs(density.low, edges, baseline=None, color=DARK, lw=0.4)
-    axes.stairs(density.values, edges, baseline=None, color=BLUE, lw=1.2)
-    label_values(axes.xaxis, domain)
-    each = "bin" if isinstance(domain.attributes[0], Binned) else "value"
-    mean = f", mean of {density.width:,} neighbours" if density.width > 1 else ""
-    label_numbers(axes.yaxis, f"records at each {each}{mean},\n{_WITH if noisy else 'exact'}")
-    axes.set_ylim(bottom=0)
-    axes.margins(x=0.01)
-    add_grid(axes)
+    def bounds_below(self, positions: Integers) -> tuple[Floats, Floats]:
+        """Bound the records at or below some values, which takes time where they are many."""
+        # By position: a first value that is cut by the bounds of its attribute cannot begin a range.
+        return self.bounds(np.zeros_like(positions), positions + 1)
+
+    @cached_property
+    def shares(self) -> tuple[Floats, Floats, Floats]:
+        """The share of records at or below each value, and the ends of its 95 % interval."""
+        low, high = self.bounds_below(np.arange(len(self.below)))
+        return self.below / self.total, np.clip(low / self.total, 0, 1), np.clip(high / self.total, 0, 1)
+
+    def draw(self, axes: Any) -> None:
+        """Draw the share of records at or below each value with its band, enlarged where it is thin."""
+        share, low, high = self.shares
+        shift = _shift(self.domain)
+        positions = np.unique(np.linspace(0, len(share) - 1, MOST_POINTS).astype(np.int64))
+        _steps(axes, positions, share, low, high, shift)
+        label_values(axes.xaxis, self.domain)
+        noisy = bool((high > low).any())
+        label_numbers(axes.yaxis, f"share of records at or below,\n{_WITH if noisy else 'exact'}")
+        # Where most records share the lowest value the rest would otherwise be a flat line.
+        flat = share[0] >= 0.5 and len(share) >= _FEWEST
+        bottom = share[0] - 0.05 * (1 - share[0]) - (high[0] - low[0]) if flat else -0.02
+        axes.set_ylim(bottom, 1.02)
+        add_grid(axes)
+        places = ((text, share[place], [each + shift for each in (place, *ends)]) for text, place, *ends in self.marks)
+        _draw_marks(axes, [Point(text, at[0], up, at[1], at[2]) for text, up, at in places])
+        if not self.marks:
+            _enlarge_middle(axes, self.domain, share, low, high)
+
+    def figure(self) -> Any:
+        """Draw the density beside it."""
+        figure, (left, right) = start_figure(10.5, 4.2, columns=2)
+        self.draw(left)
+        self.density().draw(right)
+        return figure
 
 
 def _shift(domain: Domain) -> float:
@@ -203,7 +243,7 @@ def _steps(axes: Any, positions: Any, share: Floats, low: Floats, high: Floats, 
     axes.step(places, share, where="post", color=BLUE, lw=1.0)
 
 
-def enlarge_middle(axes: Any, domain: Domain, share: Floats, low: Floats, high: Floats) -> None:
+def _enlarge_middle(axes: Any, domain: Domain, share: Floats, low: Floats, high: Floats) -> None:
     """Draw the middle of a distribution again in a corner that is empty, so large that a thin band is seen."""
     if not (high > low).any() or len(share) < _FEWEST or float(np.median(high - low)) >= _THIN:
         return
