@@ -154,9 +154,7 @@ class ClustersResult(Result):
     def values(self) -> Floats:
         return self.centers
 
-    def remarks(self) -> list[str]:
-        if not self.release.certificate.amount:
-            return []
+    def _remarks(self) -> list[str]:
         return ["Centres and sizes come from an estimate that is nowhere negative: they are biased."]
 
     @property

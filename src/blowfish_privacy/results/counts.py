@@ -63,11 +63,6 @@ class HistogramResult(Result):
         return sliced(every, domain, self.release.population.box).reshape(-1).astype(bool)
 
     @property
-    def _constraints(self) -> Constraints | None:
-        """The public totals, where there is noise to take away."""
-        return self.release.constraints if self.release.certificate.amount else None
-
-    @property
     def values(self) -> npt.NDArray[Any]:
         return self._estimate.copy()
 
@@ -102,7 +97,7 @@ class HistogramResult(Result):
         """Return half the width of the interval of every cell: none where it is exact."""
         return np.where(self._selected, _halves_of(self.error(), level), 0.0).reshape(self.domain.shape)
 
-    def remarks(self) -> list[str]:
+    def _remarks(self) -> list[str]:
         if self._constraints is None:
             return []
         left = f"a typical error of {about(self.error().rmse)} for a cell"
@@ -213,16 +208,14 @@ class VectorResult(Result):
         """What public totals say of a cumulative histogram whose counts up to each value have independent noise."""
         made = self.release
         form, error = made.query.on(made.policy.domain), made.mechanism.expected_error()
-        if form.pattern is not Pattern.RANKS or made.constraints is None or not made.certificate.amount:
-            return None
-        if not isinstance(error, ExpectedError):
+        if form.pattern is not Pattern.RANKS or self._constraints is None or not isinstance(error, ExpectedError):
             return None
 
         def spread(weights: Floats) -> Floats:
             """Multiply by the covariance of differences of neighbours with independent noise of variance 1."""
             return np.diff(weights - np.pad(weights[1:], ((0, 1), (0, 0))), axis=0, prepend=0.0)
 
-        return Correction(made.constraints, spread)
+        return Correction(self._constraints, spread)
 
     def _corrected(self, sums: Floats, stated: Constraints | None = None) -> Floats:
         made = self._correction

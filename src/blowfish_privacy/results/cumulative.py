@@ -239,9 +239,7 @@ class CumulativeResult(Result):
         """Write :meth:`error_figure`: as PNG, SVG or PDF, as the path ends."""
         write_atomically(path, picture(self.error_figure(), ending_of(path)))
 
-    def remarks(self) -> list[str]:
-        if not self.release.certificate.amount:
-            return []
+    def _remarks(self) -> list[str]:
         return [
             "Tables, pictures, ranges and quantiles never decrease and meet every public total. They are nearer to the "
             "truth than the unbiased estimate (“linear”), and biased."

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, SpecError, brief
 from blowfish_privacy.mechanisms import Error
+from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release import reading
 from blowfish_privacy.release.document import KeptValues
@@ -283,7 +284,16 @@ class Result(Documented):
 
     def remarks(self) -> list[str]:
         """Say what a reader should know about the numbers shown: how wrong they are, and which are biased."""
+        return self._remarks() if self.certificate.amount else []
+
+    def _remarks(self) -> list[str]:
+        """Say it of numbers with noise; of exact ones there is nothing to say."""
         return []
+
+    @property
+    def _constraints(self) -> Constraints | None:
+        """The public totals, where there is noise to take away."""
+        return self.release.constraints if self.certificate.amount else None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.title()!r}: {self.in_short()}{self.statement}>"

@@ -210,10 +210,8 @@ class SyntheticResult(Result):
     def _quality(self) -> Quality:
         return quality(self._measurements, self.model, self.domain)
 
-    def remarks(self) -> list[str]:
+    def _remarks(self) -> list[str]:
         known = self.release.records
-        if not self.certificate.amount:
-            return []
         fewer = [f"There are {self.many:,} of them, for {known:,} in the data."] if self.many < (known or 0) else []
         return [
             *fewer,

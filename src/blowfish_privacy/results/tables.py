@@ -222,9 +222,7 @@ class TablesResult(Result):
         """
         return WholeTables(self.release, self.text)
 
-    def remarks(self) -> list[str]:
-        if not self.certificate.amount:
-            return []
+    def _remarks(self) -> list[str]:
         return [
             "All tables agree, and meet what is public. Counts are unbiased, so some may be negative; those of "
             "nonnegative() and whole() are not, and biased."

@@ -271,7 +271,7 @@ def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats
     attribute, name = domain.attributes[0], domain.names[0]
     chosen = spread(len(values))
     texts, (values, low, high) = labels_of(attribute.texts(), chosen), (each[chosen] for each in (values, low, high))
-    said = [f"{name} {text}: {with_interval(*bounds)}" for text, *bounds in zip(texts, values, low, high, strict=True)]
+    said = _said([f"{name} {text}" for text in texts], values, low, high)
     lines = attribute.ordered and len(values) > _MOST_BARS
     note = sentences(_interval_words(low, high, bars=not lines), thinned(len(chosen), domain.size))
     described = f"{title}: counts by {name}."
@@ -303,10 +303,7 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
     ordered, series, over = domain.attributes[along].ordered, list[Option](), list[Option]()
     for index, name in enumerate(names):
         line_values, below, above = (each[chosen, index] for each in (values, low, high))
-        said = [
-            f"{domain.names[along]} {text}, {name}: {with_interval(*bounds)}"
-            for text, *bounds in zip(texts, line_values, below, above, strict=True)
-        ]
+        said = _said([f"{domain.names[along]} {text}, {name}" for text in texts], line_values, below, above)
         if ordered:
             series += _line_with_band(name, line_values, below, above, said, index)
         else:
@@ -341,6 +338,11 @@ def _grouped_bars(name: str, values: Floats, said: Sequence[str], number: int, m
     return shown | {"itemStyle": {"opacity": 0.8}, "barCategoryGap": "20%", "barGap": f"{gap:.4g}%"}
 
 
+def _said(texts: Sequence[str], values: Floats, low: Floats, high: Floats) -> list[str]:
+    """Say numbers with their intervals, each after what it is of."""
+    return [f"{text}: {with_interval(*each)}" for text, *each in zip(texts, values, low, high, strict=True)]
+
+
 def _interval_words(low: Floats, high: Floats, *, bars: bool) -> str:
     if not (high > low).any():
         return _EXACT
@@ -362,9 +364,7 @@ def _(drawing: IntervalsDrawing) -> Sequence[TitledChart]:
     # A number that is alone has the name of the picture.
     labels = [names[position] or title for position in positions]
     values, low, high = (np.array([getattr(each, end) for each in chosen]) for end in ("value", "low", "high"))
-    said = [
-        f"{name}: {with_interval(each.value, each.low, each.high)}" for name, each in zip(labels, chosen, strict=True)
-    ]
+    said = _said(labels, values, low, high)
     shown = {"type": "scatter", "data": points(values, said), "symbolSize": 11, "color": POLICY, "z": 5}
     option = chart(
         described=f"{title}: {drawing.quantity}, with intervals.",
@@ -606,7 +606,7 @@ def _(drawing: AnswersDrawing) -> Sequence[TitledChart]:
     chosen, about = spread(len(drawing.values)), ", ".join(drawing.attributes)
     values, low, high = (each[chosen] for each in (drawing.values, drawing.low, drawing.high))
     texts, noisy = labels_of(drawing.labels, chosen), bool((high > low).any())
-    said = [f"{text}: {with_interval(*each)}" for text, *each in zip(texts, values, low, high, strict=True)]
+    said = _said(texts, values, low, high)
     option = chart(
         described=f"{drawing.title}: answers about {about}.",
         tooltip=telling(),
