@@ -118,8 +118,8 @@ class HistogramResult(Result):
         return rows_of_cells(self.domain, *(each[chosen] for each in numbers), cells=chosen)
 
     def drawings(self) -> Sequence[Drawing]:
-        quantity = self.quantity if self.release.certificate.amount else f"exact {self.quantity}"
-        return [CountsDrawing(self.domain, self.counts, self._halves(), self.title(), quantity)]
+        exact = not self.certificate.amount
+        return [CountsDrawing(self.domain, self.counts, self._halves(), self.title(), self.quantity, exact)]
 
 
 def _sizes_of(error: Error) -> Floats | float:
@@ -192,6 +192,9 @@ class NumberResult(Result):
 
 # Several noisy numbers: a linear query, a cumulative histogram.
 
+_MOST_NAMED = 30
+"""Answers that have room for a row each."""
+
 
 class VectorResult(Result):
     """Answers in a row, for queries that no other result shows."""
@@ -247,17 +250,23 @@ class VectorResult(Result):
         return as_float(self.values) - half, as_float(self.values) + half
 
     def intervals_shown(self) -> Sequence[LabelledInterval]:
-        return self._drawing.few
+        if len(self.values) > _MOST_NAMED or self._ordered:
+            return ()
+        low, high = self.interval()
+        answers = zip(as_float(self.values).tolist(), low.tolist(), high.tolist(), self.labels(), strict=True)
+        return [LabelledInterval(*each) for each in answers]
 
-    @cached_property
-    def _drawing(self) -> AnswersDrawing:
-        query, policy = self.release.query, self.release.policy
-        along = None if query.labels(policy.domain) is None else query.own_domain(policy.domain)
-        answers = as_float(self.values), *self.interval(), self.labels(), query.attributes
-        return AnswersDrawing(*answers, along, self.title())
+    @property
+    def _ordered(self) -> bool:
+        """Whether the answers are those for the values of an ordered attribute."""
+        return self.release.query.labels(self.release.policy.domain) is not None
 
     def drawings(self) -> Sequence[Drawing]:
-        return [self._drawing]
+        if shown := self.intervals_shown():
+            return [IntervalsDrawing({each.name: [each] for each in shown}, self.asked(), self.title())]
+        about = ", ".join(self.release.query.attributes)
+        along = self.release.query.own_domain(self.release.policy.domain) if self._ordered else None
+        return [AnswersDrawing(as_float(self.values), *self.interval(), self.labels(), about, along, self.title())]
 
     def asked(self) -> str:
         return f"answer about {', '.join(self.release.query.attributes)}"

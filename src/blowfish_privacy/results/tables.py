@@ -144,7 +144,8 @@ class Table(CountTable):
         return rows_of_cells(self.domain, estimates(self.values.reshape(-1), errors), standard_errors(errors))
 
     def drawing(self) -> CountsDrawing:
-        return CountsDrawing(self.domain, self.values, self._halves(), " by ".join(self.names))
+        half = self._halves()
+        return CountsDrawing(self.domain, self.values, half, " by ".join(self.names), exact=not half.any())
 
 
 class TablesResult(Result):

@@ -404,6 +404,16 @@ def test_one_number_is_also_written_out(drawn):
     assert drawn["mean"][0].note.startswith("mean: ")
 
 
+def test_few_answers_are_dots_and_those_along_values_are_steps(session):
+    (few,) = pictures_of(session.release(bp.Linear([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]], ["weight"]), epsilon=1))
+    assert [each["type"] for each in few.option["series"]] == ["scatter", "boxplot"]
+    assert few.option["yAxis"]["data"] == ["0", "1"]
+    cumulative = session.release(bp.Cumulative("age"), epsilon=1, mechanism="laplace")
+    (steps,) = pictures_of(cumulative)
+    assert steps.option["series"][0]["step"] == "middle"
+    assert steps.note == "The band is the 95 % interval of each answer."
+
+
 def test_values_without_an_order_are_bars_and_others_lines(session):
     names = session.release(bp.Histogram("region", "sex"), epsilon=1)
     (picture,) = pictures_of(names)

@@ -25,8 +25,6 @@ from blowfish_privacy.support.arrays import Floats
 
 MOST_ROWS, _MOST_IN_A_PANEL = 60, 40
 """Rows that have room in a figure that is as high as they need, and in a panel beside others."""
-_MOST_ANSWERS = 30
-"""Answers that have room for a row each."""
 MOST_IN_A_ROW = 5
 """Dots that have room in a row, each with its interval."""
 _LONGEST = 34
@@ -126,47 +124,27 @@ def _reach(axes: Any, ends: Sequence[float], least: float | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class AnswersDrawing(Drawing):
-    """Answers in a row, each with its interval: steps along the values that they are for; dots where they are few."""
+    """Answers in a row, as steps, each with its interval."""
 
     values: Floats
     low: Floats
     high: Floats
     labels: Sequence[str]
-    attributes: Sequence[str]
-    """What they are about."""
+    about: str
+    """The attributes that they are about."""
     domain: Domain | None
-    """The values that they are for, in their order; none where they have numbers only."""
+    """The values that they are for; none where they only have numbers."""
     title: str
 
-    @property
-    def few(self) -> Sequence[LabelledInterval]:
-        """The answers themselves, where there is room for a row each."""
-        if len(self.values) > _MOST_ANSWERS or self.domain is not None:
-            return ()
-        answers = zip(self.values.tolist(), self.low.tolist(), self.high.tolist(), self.labels, strict=True)
-        return [LabelledInterval(*each) for each in answers]
-
     def draw(self, axes: Any) -> None:
-        words = "answer, with its 95 % interval" if (self.high > self.low).any() else "exact answer"
-        about = ", ".join(self.attributes)
-        named = about if self.domain is not None else f"number of the answer about {about}"
-        if self.few:
-            IntervalsDrawing({each.name: [each] for each in self.few}, words, least=0.0).draw(axes)
-            axes.set_ylabel(plain_text(named), fontsize=9)
-            return
         draw_steps(axes, self.values, self.low, self.high)
         along = self.domain
         if along is None or along.size != len(self.values):
             along = Domain(answer=Integer(0, len(self.values) - 1))
         label_values(axes.xaxis, along)
-        axes.set_xlabel(plain_text(named))
-        label_numbers(axes.yaxis, words)
-
-    def figure(self) -> Any:
-        if not self.few:
-            return super().figure()
-        rows = {each.name: [each] for each in self.few}
-        return IntervalsDrawing(rows, f"answer about {', '.join(self.attributes)}").figure()
+        axes.set_xlabel(plain_text(self.about if self.domain else f"number of the answer about {self.about}"))
+        noisy = bool((self.high > self.low).any())
+        label_numbers(axes.yaxis, "answer, with its 95 % interval" if noisy else "exact answer")
 
 
 def draw_steps(axes: Any, values: Floats, low: Floats, high: Floats) -> None:

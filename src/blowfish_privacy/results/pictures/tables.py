@@ -58,8 +58,10 @@ class CountsDrawing(Drawing):
     half: Values
     """Half the width of the interval of every count; nothing where it is exact."""
     title: str = ""
-    quantity: str | None = None
-    """What the numbers are called; counts, or exact ones, unless it is said."""
+    quantity: str = "count"
+    """What a number is."""
+    exact: bool = False
+    """Whether the numbers are the true ones."""
     note: str = ""
     """What was left out beside it."""
 
@@ -118,7 +120,7 @@ class CountsDrawing(Drawing):
 
     @property
     def _named(self) -> str:
-        return self.quantity or ("count" if self.half.any() else "exact count")
+        return f"exact {self.quantity}" if self.exact else self.quantity
 
     @property
     def _words(self) -> str:

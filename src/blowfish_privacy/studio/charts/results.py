@@ -253,21 +253,22 @@ def _(drawing: CountsDrawing) -> Sequence[TitledChart]:
     values = np.asarray(drawing.counts, dtype=np.float64)
     bounds = values - drawing.half, values + drawing.half
     if len(shape) == 1:
-        picture = _along(drawing.title, domain, values, *bounds)
+        picture = _along(drawing, values, *bounds)
     elif (
         len(shape) == 2
         and min(shape) <= _MOST_LINES
         and max(shape) > min(shape)
         and (domain.attributes[int(np.argmax(shape))].ordered or values.size <= _MOST_GROUPED)
     ):
-        picture = _side_by_side(drawing.title, domain, values, *bounds)
+        picture = _side_by_side(drawing, values, *bounds)
     else:
         said = "" if drawing.half.any() else _EXACT
         picture = heat_map(drawing.title, domain, values, half=drawing.half, said=said)
     return [picture.noted(drawing.note)]
 
 
-def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> TitledChart:
+def _along(drawing: CountsDrawing, values: Floats, low: Floats, high: Floats) -> TitledChart:
+    title, quantity, domain = drawing.title, drawing.quantity, drawing.domain
     attribute, name = domain.attributes[0], domain.names[0]
     chosen = spread(len(values))
     texts, (values, low, high) = labels_of(attribute.texts(), chosen), (each[chosen] for each in (values, low, high))
@@ -277,23 +278,24 @@ def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats
     described = f"{title}: counts by {name}."
     if lines:
         series = _line_with_band("count", values, low, high, said, 0)
-        axes = {"xAxis": value_axis(name, texts, boundaryGap=False), "yAxis": upwards(number_axis("count"))}
+        axes = {"xAxis": value_axis(name, texts, boundaryGap=False), "yAxis": upwards(number_axis(quantity))}
         return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes, **zoom()), note)
     bars: Option = {"type": "bar", "name": "count", "data": points(values, said), "color": POLICY, "barMaxWidth": 64}
     bars |= {"itemStyle": {"opacity": 0.8}, "barCategoryGap": "30%"}
     series = [bars, *whiskers(low, high)]
     labels = shorten_all(texts)
     if attribute.ordered or len(values) > _MOST_BARS:
-        axes = {"xAxis": value_axis(name, labels), "yAxis": upwards(number_axis("count"))}
+        axes = {"xAxis": value_axis(name, labels), "yAxis": upwards(number_axis(quantity))}
         axes |= zoom() if len(values) > _MOST_BARS else {}
         return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes), note)
-    axes = {"yAxis": downwards(value_axis(name, labels)), "xAxis": number_axis("count")}
+    axes = {"yAxis": downwards(value_axis(name, labels)), "xAxis": number_axis(quantity)}
     option = chart(described=described, tooltip=telling(), series=series, **axes)
     return TitledChart(title, option, note, max(240, min(120 + 26 * len(values), 900)))
 
 
-def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> TitledChart:
+def _side_by_side(drawing: CountsDrawing, values: Floats, low: Floats, high: Floats) -> TitledChart:
     """Draw a line for each value of the shorter attribute, along the longer one; bars where that has no order."""
+    title, domain = drawing.title, drawing.domain
     along, across = (0, 1) if domain.shape[0] >= domain.shape[1] else (1, 0)
     if along == 1:
         values, low, high = values.T, low.T, high.T
@@ -316,7 +318,7 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
         legend=legend(names),
         grid=margins(top=64),
         xAxis=value_axis(domain.names[along], shorten_all(texts), boundaryGap=not ordered),
-        yAxis=upwards(number_axis("count")),
+        yAxis=upwards(number_axis(drawing.quantity)),
         series=[*series, *over],
     )
     note = sentences(_interval_words(low, high, bars=not ordered), thinned(len(chosen), domain.shape[along]))
@@ -603,14 +605,14 @@ def _(drawing: MapDrawing) -> Sequence[TitledChart]:
 
 @charts_of.register
 def _(drawing: AnswersDrawing) -> Sequence[TitledChart]:
-    chosen, about = spread(len(drawing.values)), ", ".join(drawing.attributes)
+    chosen = spread(len(drawing.values))
     values, low, high = (each[chosen] for each in (drawing.values, drawing.low, drawing.high))
     texts, noisy = labels_of(drawing.labels, chosen), bool((high > low).any())
     said = _said(texts, values, low, high)
     option = chart(
-        described=f"{drawing.title}: answers about {about}.",
+        described=f"{drawing.title}: answers about {drawing.about}.",
         tooltip=telling(),
-        xAxis=value_axis(about, shorten_all(texts)),
+        xAxis=value_axis(drawing.about, shorten_all(texts)),
         yAxis=upwards(number_axis("answer")),
         series=[
             line("answer", points(values, said), showSymbol=len(values) <= 60, symbol="circle", step="middle"),
