@@ -21,7 +21,7 @@ from blowfish_privacy.mechanisms.tables.marginals import TablesMechanism
 from blowfish_privacy.mechanisms.tables.ranges import CellsError, TablesError
 from blowfish_privacy.mechanisms.tables.shapes import Axes
 from blowfish_privacy.noise import Law
-from blowfish_privacy.results.pictures.figure import Drawing, plain_text, shorten
+from blowfish_privacy.results.pictures.figure import plain_text, shorten
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, CountsDrawing, start_panels
 from blowfish_privacy.results.result import HEADLINE, Drawn, Result, Tabular, rows_of_cells
 from blowfish_privacy.support.arrays import Floats, estimates, standard_errors
@@ -245,24 +245,21 @@ class TablesResult(Result):
             for row in table.rows():
                 yield [" x ".join(table.names), *(row[at[name]] if name in at else "" for name in names), *row[-2:]]
 
-    def drawings(self) -> Sequence[Drawing]:
+    def drawings(self) -> Sequence[CountsDrawing]:
         drawings = [self[names].drawing() for names in self.tables[:MOST_PANELS]]
         if len(self) > len(drawings):
             left_out = f"The first {len(drawings)} of {len(self):,} tables are shown; the files have all."
             drawings[-1] = replace(drawings[-1], note=left_out)
         return drawings
 
-    def draw(self, axes: Any) -> None:
-        next(iter(self)).draw(axes)
-
     def _figure(self) -> Any:
         if len(self) == 1:
-            return next(iter(self)).figure()
-        shown = self.tables[:MOST_PANELS]
-        figure, panels = start_panels(len(shown))
-        for names, axes in zip(shown, panels, strict=True):
-            self[names].draw(axes)
-            axes.set_title(plain_text(" by ".join(names)), fontsize=10)
+            return super()._figure()
+        drawings = self.drawings()
+        figure, panels = start_panels(len(drawings))
+        for drawing, axes in zip(drawings, panels, strict=True):
+            drawing.draw(axes)
+            axes.set_title(plain_text(drawing.title), fontsize=10)
         return figure
 
     def headline(self) -> str:

@@ -17,7 +17,7 @@ from blowfish_privacy.results.pictures.distribution import Distribution
 from blowfish_privacy.results.pictures.figure import Drawing
 from blowfish_privacy.results.pictures.intervals import AnswersDrawing, IntervalsDrawing
 from blowfish_privacy.results.pictures.map import Bounds, ClustersDrawing, MapDrawing, sums_of_neighbours
-from blowfish_privacy.results.pictures.tables import CountsDrawing
+from blowfish_privacy.results.pictures.tables import MOST_PANELS, CountsDrawing
 from blowfish_privacy.results.synthetic import DOUBTFUL, ModelledDrawing, QualityDrawing
 from blowfish_privacy.studio.charts.look import (
     BAD,
@@ -59,8 +59,6 @@ from blowfish_privacy.studio.charts.look import (
 )
 from blowfish_privacy.support.arrays import Floats, Integers
 
-MOST_PICTURES = 12
-
 
 def pictures_of(result: Result | GroupsResult) -> Sequence[TitledChart]:
     """Draw a result, or the groups of one; none where its values are too many for a document, or it draws itself."""
@@ -71,9 +69,7 @@ def pictures_of(result: Result | GroupsResult) -> Sequence[TitledChart]:
     # Numbers of all groups are one picture; other results are drawn group by group, the first few of many.
     if all(isinstance(each, NumberResult) for each in every):
         return charts_of(result.drawing())
-    drawn = [
-        replace(picture, title=each.title()) for each in every[:MOST_PICTURES] for picture in pictures_of(each)[:1]
-    ]
+    drawn = [replace(picture, title=each.title()) for each in every[:MOST_PANELS] for picture in pictures_of(each)[:1]]
     if len(every) > len(drawn) and drawn:
         drawn[-1] = drawn[-1].noted(f"The first {len(drawn)} of {len(every):,} groups are shown.")
     return drawn
