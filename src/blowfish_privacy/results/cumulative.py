@@ -322,7 +322,8 @@ class QuantilesResult(CumulativeResult):
             places = (int(np.searchsorted(each, float(wanted) - 1e-9)) for each in (high, low))
             first, last = (min(each, self.attribute.size - 1) for each in places)
             place = self._quantile_position(wanted)
-            marks.append((f"{show(wanted)}: {self.attribute.show(place)}", place, min(first, place), max(last, place)))
+            text = f"{show(wanted)}: {self.attribute.show(place)}"
+            marks.append(Mark(text, place, min(first, place), max(last, place)))
         return marks
 
     def intervals_shown(self) -> Sequence[LabelledInterval]:
