@@ -17,7 +17,7 @@ from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.intervals import BootstrapError, RangeIntervals
 from blowfish_privacy.queries import Quantiles, Ranges
-from blowfish_privacy.results.pictures.distribution import Density, Distribution, Mark, density
+from blowfish_privacy.results.pictures.distribution import Density, DistributionDrawing, Mark, density
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
 from blowfish_privacy.results.pictures.figure import Drawing, ending_of, picture, start_figure
 from blowfish_privacy.results.pictures.intervals import IntervalsDrawing, LabelledInterval
@@ -279,9 +279,11 @@ class CumulativeResult(Result):
         return self.release.query.own_domain(self.release.policy.domain)
 
     @cached_property
-    def _distribution(self) -> Distribution:
+    def _distribution(self) -> DistributionDrawing:
         total = self.total or 1
-        return Distribution(self._domain, self.cumulative, total, self.bounds_between, self.density, self.title())
+        return DistributionDrawing(
+            self._domain, self.cumulative, total, self.bounds_between, self.density, self.title()
+        )
 
     def drawings(self) -> Sequence[Drawing]:
         return [replace(self._distribution, marks=self.marks())]

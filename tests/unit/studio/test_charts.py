@@ -14,6 +14,7 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import spec
 from blowfish_privacy.results import Result
+from blowfish_privacy.results.pictures.figure import Drawing
 from blowfish_privacy.results.pictures.tables import CountsDrawing
 from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.statements.policy import graph_view, reach
@@ -341,6 +342,12 @@ def test_every_kind_of_result_has_pictures(drawn, name):
 
 def test_every_kind_of_result_of_the_package_is_drawn(drawn):
     assert {*Result.kinds} <= {*QUERIES, "number", "vector"}
+
+
+def test_what_is_described_for_files_is_drawn_in_the_page_too():
+    kinds = [each for each in Drawing.__subclasses__() if each.__module__.startswith("blowfish_privacy.")]
+    assert len(kinds) >= 8
+    assert all(charts_of.dispatch(kind) is not charts_of.dispatch(Drawing) for kind in kinds)
 
 
 def test_intervals_are_around_the_values(drawn):

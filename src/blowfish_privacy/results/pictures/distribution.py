@@ -125,7 +125,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Distribution(Drawing):
+class DistributionDrawing(Drawing):
     """The records at or below each value of an attribute, with the quantiles that are marked."""
 
     domain: Domain

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.results import GroupsResult, NumberResult, Result
-from blowfish_privacy.results.pictures.distribution import Distribution
+from blowfish_privacy.results.pictures.distribution import DistributionDrawing
 from blowfish_privacy.results.pictures.figure import Drawing
 from blowfish_privacy.results.pictures.intervals import AnswersDrawing, IntervalsDrawing
 from blowfish_privacy.results.pictures.map import Bounds, ClustersDrawing, MapDrawing, sums_of_neighbours
@@ -388,7 +388,7 @@ _NOISY = "The band is the 95 % interval of each count, which is estimated by sim
 
 
 @charts_of.register
-def _(drawing: Distribution) -> Sequence[TitledChart]:
+def _(drawing: DistributionDrawing) -> Sequence[TitledChart]:
     """Draw the share of records at or below each value with its interval, and mark the quantiles asked for."""
     name, size, total, marks = drawing.domain.names[0], drawing.domain.size, drawing.total, drawing.marks
     chosen = spread(size, _MOST_BOUNDS)
