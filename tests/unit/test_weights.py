@@ -100,6 +100,8 @@ def test_a_weighted_histogram_is_a_histogram_without_a_public_total(table):
     assert result.error().of == "a weighted cell"
     (axes,) = result.figure().axes
     assert axes.get_xlabel() == "weighted count, with its 95 % interval"
+    (picture,) = pictures_of(result)
+    assert picture.option["yAxis"]["name"] == "weighted count"
 
 
 @pytest.mark.parametrize(("query", "lost"), [

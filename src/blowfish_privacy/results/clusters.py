@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,8 @@ from blowfish_privacy.mechanisms.clusters.synopsis import MOST_DIMENSIONS
 from blowfish_privacy.privacy.public_totals import MOST_CELLS
 from blowfish_privacy.queries.counts import clusters_asked
 from blowfish_privacy.release.document import seal
-from blowfish_privacy.results.pictures.map import draw_pair, draw_pairs
+from blowfish_privacy.results.pictures.figure import Drawing
+from blowfish_privacy.results.pictures.map import ClustersDrawing
 from blowfish_privacy.results.result import Result, checked_share, whole_number
 from blowfish_privacy.support.arrays import Floats, Integers, estimates
 from blowfish_privacy.support.progress import task
@@ -153,9 +154,7 @@ class ClustersResult(Result):
     def values(self) -> Floats:
         return self.centers
 
-    def remarks(self) -> list[str]:
-        if not self.release.certificate.amount:
-            return []
+    def _remarks(self) -> list[str]:
         return ["Centres and sizes come from an estimate that is nowhere negative: they are biased."]
 
     @property
@@ -168,12 +167,8 @@ class ClustersResult(Result):
         for number, (size, *centre) in enumerate(zip(self.sizes.tolist(), *centres, strict=True)):
             yield [number, *centre, round(size)]
 
-    def draw(self, axes: Any) -> None:
-        names = self.domain.names
-        draw_pair(axes, names, self.points, self.clusters(), (0, min(1, len(names) - 1)))
-
-    def _figure(self) -> Any:
-        return draw_pairs(self.domain.names, self.points, self.clusters())
+    def drawings(self) -> Sequence[Drawing]:
+        return [ClustersDrawing(self.domain.names, self.points, self.clusters(), self.title())]
 
     def asked(self) -> str:
         return f"{self.k} clusters by {', '.join(self.domain.names)}"

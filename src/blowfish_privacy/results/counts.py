@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from blowfish_privacy.domain import Domain, Integer, Subset
+from blowfish_privacy.domain import Domain, Subset
 from blowfish_privacy.errors import RefusalError
 from blowfish_privacy.mechanisms import Error, ExpectedError, MeanOffsets, WeightedOffsets
 from blowfish_privacy.mechanisms.constraints import ConstrainedError, Constraints, Correction
 from blowfish_privacy.queries.query import Pattern
 from blowfish_privacy.release.plan import sliced
-from blowfish_privacy.results.pictures.figure import label_numbers, label_values, plain_text
-from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals, draw_steps, interval_figure
-from blowfish_privacy.results.pictures.tables import draw_table, table_figure
+from blowfish_privacy.results.pictures.figure import Drawing
+from blowfish_privacy.results.pictures.intervals import AnswersDrawing, IntervalsDrawing, LabelledInterval
+from blowfish_privacy.results.pictures.tables import CountsDrawing
 from blowfish_privacy.results.result import Result, as_float, rows_of_cells
 from blowfish_privacy.support.arrays import (
     Columns,
@@ -63,11 +63,6 @@ class HistogramResult(Result):
         return sliced(every, domain, self.release.population.box).reshape(-1).astype(bool)
 
     @property
-    def _constraints(self) -> Constraints | None:
-        """The public totals, where there is noise to take away."""
-        return self.release.constraints if self.release.certificate.amount else None
-
-    @property
     def values(self) -> npt.NDArray[Any]:
         return self._estimate.copy()
 
@@ -102,7 +97,7 @@ class HistogramResult(Result):
         """Return half the width of the interval of every cell: none where it is exact."""
         return np.where(self._selected, _halves_of(self.error(), level), 0.0).reshape(self.domain.shape)
 
-    def remarks(self) -> list[str]:
+    def _remarks(self) -> list[str]:
         if self._constraints is None:
             return []
         left = f"a typical error of {about(self.error().rmse)} for a cell"
@@ -122,15 +117,9 @@ class HistogramResult(Result):
         numbers = [estimates(self.values, wrong), *whole, standard_errors(wrong)]
         return rows_of_cells(self.domain, *(each[chosen] for each in numbers), cells=chosen)
 
-    def draw(self, axes: Any) -> None:
-        draw_table(axes, self.counts, self.domain, self._halves(), self._said)
-
-    def _figure(self) -> Any:
-        return table_figure(self.counts, self.domain, self._halves(), self._said)
-
-    @property
-    def _said(self) -> str:
-        return self.quantity if self.release.certificate.amount else f"exact {self.quantity}"
+    def drawings(self) -> Sequence[Drawing]:
+        exact = not self.certificate.amount
+        return [CountsDrawing(self.domain, self.counts, self._halves(), self.title(), self.quantity, exact)]
 
 
 def _sizes_of(error: Error) -> Floats | float:
@@ -197,11 +186,8 @@ class NumberResult(Result):
         low, high = np.clip(ends, *self._selected).tolist() if self.release.query.keyword == "mean" else ends
         return [LabelledInterval(float(self.value), min(low, self.value), max(high, self.value))]
 
-    def draw(self, axes: Any) -> None:
-        draw_intervals(axes, {"": self.intervals_shown()}, self.asked())
-
-    def _figure(self) -> Any:
-        return interval_figure({"": self.intervals_shown()}, self.asked())
+    def drawings(self) -> Sequence[Drawing]:
+        return [IntervalsDrawing({"": self.intervals_shown()}, self.asked(), self.title())]
 
 
 # Several noisy numbers: a linear query, a cumulative histogram.
@@ -225,16 +211,14 @@ class VectorResult(Result):
         """What public totals say of a cumulative histogram whose counts up to each value have independent noise."""
         made = self.release
         form, error = made.query.on(made.policy.domain), made.mechanism.expected_error()
-        if form.pattern is not Pattern.RANKS or made.constraints is None or not made.certificate.amount:
-            return None
-        if not isinstance(error, ExpectedError):
+        if form.pattern is not Pattern.RANKS or self._constraints is None or not isinstance(error, ExpectedError):
             return None
 
         def spread(weights: Floats) -> Floats:
             """Multiply by the covariance of differences of neighbours with independent noise of variance 1."""
             return np.diff(weights - np.pad(weights[1:], ((0, 1), (0, 0))), axis=0, prepend=0.0)
 
-        return Correction(made.constraints, spread)
+        return Correction(self._constraints, spread)
 
     def _corrected(self, sums: Floats, stated: Constraints | None = None) -> Floats:
         made = self._correction
@@ -277,25 +261,12 @@ class VectorResult(Result):
         """Whether the answers are those for the values of an ordered attribute."""
         return self.release.query.labels(self.release.policy.domain) is not None
 
-    def draw(self, axes: Any) -> None:
-        values, (low, high) = as_float(self.values), self.interval()
-        words = "answer, with its 95 % interval" if (high > low).any() else "exact answer"
-        about = ", ".join(self.release.query.attributes)
-        named = about if self._ordered else f"number of the answer about {about}"
+    def drawings(self) -> Sequence[Drawing]:
         if shown := self.intervals_shown():
-            draw_intervals(axes, {each.name: [each] for each in shown}, words, least=0.0)
-            axes.set_ylabel(plain_text(named), fontsize=9)
-            return
-        draw_steps(axes, values, low, high)
-        own = self.release.query.own_domain(self.release.policy.domain)
-        numbered = Domain(answer=Integer(0, len(values) - 1))
-        label_values(axes.xaxis, own if self._ordered and own.size == len(values) else numbered)
-        axes.set_xlabel(plain_text(named))
-        label_numbers(axes.yaxis, words)
-
-    def _figure(self) -> Any:
-        shown = self.intervals_shown()
-        return interval_figure({each.name: [each] for each in shown}, self.asked()) if shown else super()._figure()
+            return [IntervalsDrawing({each.name: [each] for each in shown}, self.asked(), self.title())]
+        about = ", ".join(self.release.query.attributes)
+        along = self.release.query.own_domain(self.release.policy.domain) if self._ordered else None
+        return [AnswersDrawing(as_float(self.values), *self.interval(), self.labels(), about, along, self.title())]
 
     def asked(self) -> str:
         return f"answer about {', '.join(self.release.query.attributes)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -16,17 +17,10 @@ from blowfish_privacy.mechanisms import OrderedFamily
 from blowfish_privacy.mechanisms.constraints import Correction
 from blowfish_privacy.mechanisms.intervals import BootstrapError, RangeIntervals
 from blowfish_privacy.queries import Quantiles, Ranges
-from blowfish_privacy.results.pictures.distribution import (
-    Density,
-    Mark,
-    density,
-    draw_density,
-    draw_shares,
-    enlarge_middle,
-)
+from blowfish_privacy.results.pictures.distribution import Density, DistributionDrawing, Mark, density
 from blowfish_privacy.results.pictures.errors import draw_error_by_width
-from blowfish_privacy.results.pictures.figure import ending_of, picture, start_figure
-from blowfish_privacy.results.pictures.intervals import LabelledInterval, draw_intervals
+from blowfish_privacy.results.pictures.figure import Drawing, ending_of, picture, start_figure
+from blowfish_privacy.results.pictures.intervals import IntervalsDrawing, LabelledInterval
 from blowfish_privacy.results.result import Result, checked_share
 from blowfish_privacy.support.arrays import Columns, Floats, Integers, Labels, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, show
@@ -245,9 +239,7 @@ class CumulativeResult(Result):
         """Write :meth:`error_figure`: as PNG, SVG or PDF, as the path ends."""
         write_atomically(path, picture(self.error_figure(), ending_of(path)))
 
-    def remarks(self) -> list[str]:
-        if not self.release.certificate.amount:
-            return []
+    def _remarks(self) -> list[str]:
         return [
             "Tables, pictures, ranges and quantiles never decrease and meet every public total. They are nearer to the "
             "truth than the unbiased estimate (“linear”), and biased."
@@ -269,13 +261,11 @@ class CumulativeResult(Result):
 
     def shares(self) -> tuple[Floats, Floats, Floats]:
         """Return the share of records at or below each value, and the ends of its 95 % interval."""
-        total, above = self.total or 1, np.arange(1, self.attribute.size + 1)
-        low, high = self.bounds_between(np.zeros_like(above), above)
-        return self.cumulative / total, np.clip(low / total, 0, 1), np.clip(high / total, 0, 1)
+        return self._distribution.shares
 
     def density(self) -> Density:
         """Return the records at each value, averaged over bins that are as narrow as the noise permits; free."""
-        return density(self.attribute, self._cuts, self.error().by_width, self.bounds_between)
+        return density(self._domain, self._cuts, self.error().by_width, self.bounds_between)
 
     def bounds_between(self, first: Integers, last: Integers) -> tuple[Floats, Floats]:
         """Return the ends of the 95 % intervals of ranges between cut points; what is exact has none."""
@@ -288,29 +278,28 @@ class CumulativeResult(Result):
     def _domain(self) -> Domain:
         return self.release.query.own_domain(self.release.policy.domain)
 
+    @cached_property
+    def _distribution(self) -> DistributionDrawing:
+        total = self.total or 1
+        return DistributionDrawing(
+            self._domain, self.cumulative, total, self.bounds_between, self.density, self.title()
+        )
+
+    def drawings(self) -> Sequence[Drawing]:
+        return [replace(self._distribution, marks=self.marks())]
+
     def draw(self, axes: Any) -> None:
-        draw_shares(axes, self._domain, *self.shares(), self.marks())
-        if not self.marks():
-            enlarge_middle(axes, self._domain, *self.shares())
+        self.drawings()[-1].draw(axes)
 
     def marks(self) -> Sequence[Mark]:
         """Return what is marked along the distribution, which leaves no room to enlarge its middle."""
         return ()
-
-    def _figure(self) -> Any:
-        figure, (left, right) = start_figure(10.5, 4.2, columns=2)
-        self.draw(left)
-        draw_density(right, self._domain, self.density())
-        return figure
 
     def asked(self) -> str:
         return f"distribution of {self.release.query.attributes[0]}"
 
 
 # Quantiles and ranges: distributions of which some numbers were asked for.
-
-_MOST_RANGES = 40
-"""Ranges that have room in a picture."""
 
 
 class QuantilesResult(CumulativeResult):
@@ -335,7 +324,8 @@ class QuantilesResult(CumulativeResult):
             places = (int(np.searchsorted(each, float(wanted) - 1e-9)) for each in (high, low))
             first, last = (min(each, self.attribute.size - 1) for each in places)
             place = self._quantile_position(wanted)
-            marks.append((f"{show(wanted)}: {self.attribute.show(place)}", place, min(first, place), max(last, place)))
+            text = f"{show(wanted)}: {self.attribute.show(place)}"
+            marks.append(Mark(text, place, min(first, place), max(last, place)))
         return marks
 
     def intervals_shown(self) -> Sequence[LabelledInterval]:
@@ -375,12 +365,16 @@ class RangesResult(CumulativeResult):
             LabelledInterval(count, below, above, f"{low} to {high}") for low, high, count, below, above in self.rows()
         ]
 
+    def drawings(self) -> Sequence[Drawing]:
+        rows = {each.name: [each] for each in self.intervals_shown()}
+        quantity = f"records with {self.release.query.attributes[0]} in the range"
+        note = "Intervals are estimated: they hold about 95 of 100 ranges of such a width."
+        return [IntervalsDrawing(rows, quantity, "Ranges asked for", 0.0, note), self._distribution]
+
     def _figure(self) -> Any:
-        figure, (left, right) = start_figure(10.5, 4.2, columns=2)
-        shown = self.intervals_shown()[:_MOST_RANGES]
-        name = self.release.query.attributes[0]
-        draw_intervals(left, {each.name: [each] for each in shown}, f"records with {name} in the range", least=0.0)
-        self.draw(right)
+        figure, panels = start_figure(10.5, 4.2, columns=2)
+        for axes, drawing in zip(panels, self.drawings(), strict=True):
+            drawing.draw(axes)
         return figure
 
     def asked(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,8 +24,8 @@ from blowfish_privacy.mechanisms.intervals import (
 )
 from blowfish_privacy.privacy.public_totals import records_total
 from blowfish_privacy.release.plan import sliced
-from blowfish_privacy.results.pictures.figure import label_values
-from blowfish_privacy.results.pictures.map import draw_squares
+from blowfish_privacy.results.pictures.figure import Drawing
+from blowfish_privacy.results.pictures.map import MapDrawing
 from blowfish_privacy.results.result import Result, rows_of_cells
 from blowfish_privacy.support.arrays import Floats, Integers, estimates
 from blowfish_privacy.support.exact import Number, about
@@ -53,13 +53,11 @@ class GridResult(Result):
     @cached_property
     def linear(self) -> Floats:
         """The unbiased count of every cell, which meets every public total; some may be below zero."""
-        mechanism, constraints = self.release.mechanism, self.release.constraints
+        mechanism, constraints = self.release.mechanism, self._constraints
         if isinstance(mechanism, GridFamily):
             cells = mechanism.meeting(mechanism.estimate(self.release.noisy), self._correction)
-        elif constraints is not None and self.release.certificate.amount:
-            cells = constraints.nearest(self.noisy)
         else:
-            cells = self.noisy
+            cells = self.noisy if constraints is None else constraints.nearest(self.noisy)
         return self._of_selected(cells)
 
     @cached_property
@@ -76,8 +74,7 @@ class GridResult(Result):
     def _of_selected(self, cells: Floats) -> Floats:
         """Leave out cells that a condition does not select; where the total is public, it says so already."""
         shaped = cells.reshape(self.domain.shape)
-        met = self.release.constraints is not None and self.release.certificate.amount
-        return shaped if met else sliced(shaped, self.domain, self.release.population.box)
+        return shaped if self._constraints is not None else sliced(shaped, self.domain, self.release.population.box)
 
     @property
     def _family(self) -> GridFamily | None:
@@ -87,7 +84,7 @@ class GridResult(Result):
 
     @cached_property
     def _correction(self) -> Correction | None:
-        family, constraints = self._family, self.release.constraints
+        family, constraints = self._family, self._constraints
         if constraints is None or family is None:
             return None
         return Correction(constraints, family.taken(self.release.noisy).spread)
@@ -213,9 +210,7 @@ class GridResult(Result):
         ends = (first.value(top), first.value(bottom - 1)), (second.value(left), second.value(right - 1))
         return Box(*ends, float(self._between(*leaf)))
 
-    def remarks(self) -> list[str]:
-        if not self.release.certificate.amount:
-            return []
+    def _remarks(self) -> list[str]:
         error = self.error()
         met = "" if self.release.constraints is None else " meet every public total and"
         if self._bootstrap is None:
@@ -236,10 +231,9 @@ class GridResult(Result):
     def rows(self) -> Iterator[list[Any]]:
         return rows_of_cells(self.domain, estimates(self.counts.reshape(-1), self.stated_error))
 
-    def draw(self, axes: Any) -> None:
-        draw_squares(axes, self.counts.T, "estimated count" if self.release.certificate.amount else "exact count")
-        label_values(axes.xaxis, self.domain.project(self.domain.names[:1]))
-        label_values(axes.yaxis, self.domain.project(self.domain.names[1:]))
+    def drawings(self) -> Sequence[Drawing]:
+        bounds = self.intervals if self.release.certificate.amount else None
+        return [MapDrawing(self.domain, self.counts, bounds, self.title())]
 
     def asked(self) -> str:
         return f"map of counts by {' and '.join(self.domain.names)}"

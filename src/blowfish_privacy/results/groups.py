@@ -8,7 +8,7 @@ from typing import Any
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release.reading import notices_of
 from blowfish_privacy.results.pictures.figure import shorten, state_below, title_above
-from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, interval_figure
+from blowfish_privacy.results.pictures.intervals import MOST_IN_A_ROW, MOST_ROWS, IntervalsDrawing
 from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_panels
 from blowfish_privacy.results.result import HEADLINE, Documented, Result
 
@@ -57,11 +57,17 @@ class GroupsResult(Mapping[Any, Result], Documented):
     def rows(self) -> Iterator[list[Any]]:
         return ([*_key(result), *row] for result in self.values() for row in result.rows())
 
+    def drawing(self) -> IntervalsDrawing:
+        """Return the numbers of all groups below each other, which is the picture where every group has a few."""
+        rows = {_named(result): result.intervals_shown() for result in self.values()}
+        return IntervalsDrawing(rows, next(iter(self.values())).asked(), f"By {' and '.join(self.by)}")
+
     def figure(self) -> Any:
         every = list(self.values())
-        rows = {_named(result): result.intervals_shown() for result in every}
+        numbers = self.drawing()
+        rows = numbers.rows
         if all(0 < len(row) <= MOST_IN_A_ROW for row in rows.values()):
-            figure, shown = interval_figure(rows, every[0].asked()), min(len(rows), MOST_ROWS)
+            figure, shown = numbers.figure(), min(len(rows), MOST_ROWS)
         else:
             drawn = every[:MOST_PANELS]
             figure = draw_panels([_named(result) for result in drawn], [result.draw for result in drawn])

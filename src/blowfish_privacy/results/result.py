@@ -16,15 +16,16 @@ import numpy.typing as npt
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import QueryError, SpecError, brief
 from blowfish_privacy.mechanisms import Error
+from blowfish_privacy.mechanisms.constraints import Constraints
 from blowfish_privacy.privacy.certificate import Certificate
 from blowfish_privacy.release import reading
 from blowfish_privacy.release.document import KeptValues
 from blowfish_privacy.release.reading import Release
 from blowfish_privacy.results.pictures.figure import (
+    Drawing,
     ending_of,
     fingerprint,
     picture,
-    plain_text,
     shorten,
     start_figure,
     state_below,
@@ -196,35 +197,6 @@ def rows_of_cells(domain: Domain, *numbers: npt.NDArray[Any], cells: Integers | 
     return Columns(*labels, *numbers)
 
 
-class CountTable(Drawn, Tabular):
-    """The counts of every combination of values of some attributes."""
-
-    domain: Domain
-    values: npt.NDArray[Any]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes, in the order of the axes."""
-        return self.domain.names
-
-    @property
-    def labels(self) -> list[list[str]]:
-        """The values of each attribute, as they are shown."""
-        return [[each.show(position) for position in range(each.size)] for each in self.domain.attributes]
-
-    def figure(self) -> Any:
-        figure = self._figure()
-        figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
-        return figure
-
-    @abstractmethod
-    def _figure(self) -> Any:
-        """Draw the counts, without a title."""
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {' by '.join(self.names)}: {self.values.size:,} cells>"
-
-
 _HOMES = {
     "clusters": "clusters",
     "cumulative": "cumulative",
@@ -312,7 +284,16 @@ class Result(Documented):
 
     def remarks(self) -> list[str]:
         """Say what a reader should know about the numbers shown: how wrong they are, and which are biased."""
+        return self._remarks() if self.certificate.amount else []
+
+    def _remarks(self) -> list[str]:
+        """Say it of numbers with noise; of exact ones there is nothing to say."""
         return []
+
+    @property
+    def _constraints(self) -> Constraints | None:
+        """The public totals, where there is noise to take away."""
+        return self.release.constraints if self.certificate.amount else None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.title()!r}: {self.in_short()}{self.statement}>"
@@ -321,9 +302,16 @@ class Result(Documented):
         """Write the answer, worded to be followed by the guarantee, where it is short enough."""
         return ""
 
-    @abstractmethod
+    def drawings(self) -> Sequence[Drawing]:
+        """Return what its picture shows, described once: for files, and for the page in the browser.
+
+        A kind of result that has none draws itself: with ``draw``.
+        """
+        return ()
+
     def draw(self, axes: Any) -> None:
         """Draw the answers on matplotlib axes, which may be part of another figure."""
+        self.drawings()[0].draw(axes)
 
     def save(self, path: str | Path) -> None:
         """Write the release document, and beside it the file of its values, if they have one of their own."""
@@ -343,6 +331,9 @@ class Result(Documented):
 
     def _figure(self) -> Any:
         """Draw the answers, without the headline and the guarantee."""
+        drawings = self.drawings()
+        if drawings:
+            return drawings[0].figure()
         figure, axes = start_figure(8, 4.5)
         self.draw(axes)
         return figure

@@ -21,6 +21,7 @@ from blowfish_privacy.mechanisms.synthetic.synthetic import Model, SyntheticMech
 from blowfish_privacy.release.document import seal
 from blowfish_privacy.results.pictures.figure import (
     BLUE,
+    Drawing,
     label_numbers,
     label_values,
     plain_text,
@@ -28,9 +29,8 @@ from blowfish_privacy.results.pictures.figure import (
     shorten_all,
     start_figure,
 )
-from blowfish_privacy.results.pictures.tables import table_figure
+from blowfish_privacy.results.pictures.tables import CountsDrawing
 from blowfish_privacy.results.result import (
-    CountTable,
     Result,
     counted,
     frame,
@@ -38,7 +38,7 @@ from blowfish_privacy.results.result import (
     typed,
     whole_number,
 )
-from blowfish_privacy.results.tables import MeasuredError, Table
+from blowfish_privacy.results.tables import CountTable, MeasuredError, Table
 from blowfish_privacy.support.arrays import Floats, Integers, rounded_column
 from blowfish_privacy.support.csv_tables import csv_pieces
 from blowfish_privacy.support.exact import about
@@ -74,8 +74,9 @@ class ModelTable(CountTable):
     def rows(self) -> Iterator[list[Any]]:
         return rows_of_cells(self.domain, rounded_column(self.values.reshape(-1), 3))
 
-    def _figure(self) -> Any:
-        return table_figure(self.values, self.domain, 0.0, "count that the model expects")
+    def drawing(self) -> CountsDrawing:
+        exact = np.zeros_like(self.values)
+        return CountsDrawing(self.domain, self.values, exact, " by ".join(self.names), "count that the model expects")
 
 
 MOST_CELLS = 10_000_000
@@ -209,10 +210,8 @@ class SyntheticResult(Result):
     def _quality(self) -> Quality:
         return quality(self._measurements, self.model, self.domain)
 
-    def remarks(self) -> list[str]:
+    def _remarks(self) -> list[str]:
         known = self.release.records
-        if not self.certificate.amount:
-            return []
         fewer = [f"There are {self.many:,} of them, for {known:,} in the data."] if self.many < (known or 0) else []
         return [
             *fewer,
@@ -247,12 +246,14 @@ class SyntheticResult(Result):
     def _csv_pieces(self) -> Iterator[bytes]:
         return csv_pieces(self.header, [values.tolist() for values in self._shown], self.positions())
 
-    def draw(self, axes: Any) -> None:
-        draw_pairs(axes, self.quality())
-
-    def _figure(self) -> Any:
-        singles = [known for axes, known in combined(self._measurements).items() if len(axes) == 1]
-        return draw_quality(self.quality(), self.domain, singles, self.model)
+    def drawings(self) -> Sequence[Drawing]:
+        measured = [known for axes, known in combined(self._measurements).items() if len(axes) == 1][:MOST_PANELS]
+        singles = [
+            ModelledDrawing(self.domain.project([self.domain.names[axis]]), known, self.model.table((axis,)))
+            for known in measured
+            for axis in known.axes
+        ]
+        return [QualityDrawing(self.quality(), singles), *singles]
 
 
 # How well a model holds what was measured: said by a release alone, and as free as everything else made from it.
@@ -398,68 +399,83 @@ _MOST_BARS = 45
 _UNMEASURED = "0.88"
 
 
-def draw_quality(quality: Quality, domain: Domain, singles: Sequence[Known], model: Model) -> Any:
-    """Draw all pairs, and the single attributes beside them, the first few if there are many."""
-    shown = list(singles)[:MOST_PANELS]
-    rows = max(ceil(len(shown) / _ACROSS), 2)
-    # Names of the map's attributes need room beside and below it.
-    figure, grid = start_figure(14, 0.8 + 2.2 * rows, rows, 1 + _ACROSS, width_ratios=[1.6, 1, 1], squeeze=False)
-    for axes in grid[:, 0]:
-        axes.remove()
-    draw_pairs(figure.add_subplot(grid[0, 0].get_gridspec()[:, 0]), quality)
-    panels = list(grid[:, 1:].reshape(-1))
-    for unused in panels[len(shown) :]:
-        unused.set_axis_off()
-    for axes, measured in zip(panels, shown, strict=False):
-        draw_single(axes, domain.project([domain.names[measured.axes[0]]]), measured, model)
-    return figure
+@dataclass(frozen=True, eq=False)
+class QualityDrawing(Drawing):
+    """How far the model is from what was measured: a map of all pairs of attributes, and single ones beside it."""
+
+    quality: Quality
+    singles: Sequence[ModelledDrawing]
+
+    def draw(self, axes: Any) -> None:
+        """Draw the map, in units of the noise; grey is what was not measured."""
+        from matplotlib.colors import Normalize
+
+        names = self.quality.names
+        axis = {name: number for number, name in enumerate(names)}
+        misfits = np.full((len(names), len(names)), np.nan)
+        for down, across, fit in self.quality.cells():
+            misfits[axis[down], axis[across]] = fit.misfit
+        norm = Normalize(0, 2 * DOUBTFUL)
+        image = axes.imshow(np.ma.masked_invalid(np.minimum(misfits, 1e9)), cmap="cividis", norm=norm)
+        axes.set_facecolor(_UNMEASURED)
+        bar = axes.figure.colorbar(image, ax=axes, shrink=0.5, extend="max")
+        bar.set_label("difference of model and measurement,\nin standard deviations of the noise", size=8)
+        labels = [plain_text(name) for name in shorten_all(names, 20)]
+        step = ceil(len(names) / _MOST_NAMES)
+        axes.set_xticks(range(0, len(names), step), labels[::step], rotation=45, ha="right", rotation_mode="anchor")
+        axes.set_yticks(range(0, len(names), step), labels[::step])
+        axes.tick_params(labelsize=8)
+        if len(names) <= _MOST_WRITTEN:
+            for (row, column), misfit in np.ndenumerate(misfits):
+                if not np.isnan(misfit):
+                    colour = "black" if misfit > DOUBTFUL else "white"
+                    axes.text(column, row, f"{misfit:.1f}", ha="center", va="center", fontsize=7, color=colour)
+        measured, pairs = len(self.quality.pairs), comb(len(names), 2)
+        axes.set_title(f"{measured:,} of {pairs:,} pairs measured (the others are grey)", fontsize=9)
+
+    def figure(self) -> Any:
+        rows = max(ceil(len(self.singles) / _ACROSS), 2)
+        # Names of the map's attributes need room beside and below it.
+        figure, grid = start_figure(14, 0.8 + 2.2 * rows, rows, 1 + _ACROSS, width_ratios=[1.6, 1, 1], squeeze=False)
+        for axes in grid[:, 0]:
+            axes.remove()
+        self.draw(figure.add_subplot(grid[0, 0].get_gridspec()[:, 0]))
+        panels = list(grid[:, 1:].reshape(-1))
+        for unused in panels[len(self.singles) :]:
+            unused.set_axis_off()
+        for axes, single in zip(panels, self.singles, strict=False):
+            single.draw(axes)
+        return figure
 
 
-def draw_pairs(axes: Any, quality: Quality) -> None:
-    """Draw how far the model is from what was measured, in units of the noise; grey is what was not measured."""
-    from matplotlib.colors import Normalize
+@dataclass(frozen=True, eq=False)
+class ModelledDrawing(Drawing):
+    """The counts of one attribute: as measured, with twice the noise's standard deviation, and of the model."""
 
-    names = quality.names
-    axis = {name: number for number, name in enumerate(names)}
-    misfits = np.full((len(names), len(names)), np.nan)
-    for down, across, fit in quality.cells():
-        misfits[axis[down], axis[across]] = fit.misfit
-    norm = Normalize(0, 2 * DOUBTFUL)
-    image = axes.imshow(np.ma.masked_invalid(np.minimum(misfits, 1e9)), cmap="cividis", norm=norm)
-    axes.set_facecolor(_UNMEASURED)
-    bar = axes.figure.colorbar(image, ax=axes, shrink=0.5, extend="max")
-    bar.set_label("difference of model and measurement,\nin standard deviations of the noise", size=8)
-    labels = [plain_text(name) for name in shorten_all(names, 20)]
-    step = ceil(len(names) / _MOST_NAMES)
-    axes.set_xticks(range(0, len(names), step), labels[::step], rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(0, len(names), step), labels[::step])
-    axes.tick_params(labelsize=8)
-    if len(names) <= _MOST_WRITTEN:
-        for (row, column), misfit in np.ndenumerate(misfits):
-            if not np.isnan(misfit):
-                colour = "black" if misfit > DOUBTFUL else "white"
-                axes.text(column, row, f"{misfit:.1f}", ha="center", va="center", fontsize=7, color=colour)
-    measured, pairs = len(quality.pairs), len(names) * (len(names) - 1) // 2
-    axes.set_title(f"{measured:,} of {pairs:,} pairs measured (the others are grey)", fontsize=9)
+    domain: Domain
+    measured: Known
+    modelled: Floats
 
+    @property
+    def width(self) -> float:
+        """How far the measured counts may be from the true ones."""
+        return 2 * sqrt(self.measured.variance)
 
-def draw_single(axes: Any, domain: Domain, measured: Known, model: Model) -> None:
-    """Draw the counts of one attribute: as measured, with twice the noise's standard deviation, and of the model."""
-    expected, positions = model.table(measured.axes), np.arange(domain.size)
-    width = 2 * sqrt(measured.variance)
-    axes.bar(positions, expected, width=1.0 if domain.size > _MOST_BARS else 0.8, color=BLUE, alpha=0.45, lw=0)
-    if domain.size > _MOST_BARS:
-        band = (measured.counts - width, measured.counts + width)
-        axes.fill_between(positions, *band, color="0.2", alpha=0.2, lw=0)
-        axes.plot(positions, measured.counts, ".", ms=2, color="0.2")
-    else:
-        axes.errorbar(positions, measured.counts, yerr=width or None, fmt="o", ms=2.5, color="0.2", elinewidth=1)
-    axes.axhline(0, color="0.6", lw=0.8)
-    label_values(axes.xaxis, domain, most=8, room=24)
-    label_numbers(axes.yaxis, "count", most=4)
-    axes.tick_params(labelsize=7)
-    axes.set_xlabel("")
-    axes.set_title(plain_text(f"{shorten(domain.names[0], 30)}: model (bars), measured (dots)"), fontsize=8)
+    def draw(self, axes: Any) -> None:
+        positions, counts, width = np.arange(self.domain.size), self.measured.counts, self.width
+        many = self.domain.size > _MOST_BARS
+        axes.bar(positions, self.modelled, width=1.0 if many else 0.8, color=BLUE, alpha=0.45, lw=0)
+        if many:
+            axes.fill_between(positions, counts - width, counts + width, color="0.2", alpha=0.2, lw=0)
+            axes.plot(positions, counts, ".", ms=2, color="0.2")
+        else:
+            axes.errorbar(positions, counts, yerr=width or None, fmt="o", ms=2.5, color="0.2", elinewidth=1)
+        axes.axhline(0, color="0.6", lw=0.8)
+        label_values(axes.xaxis, self.domain, most=8, room=24)
+        label_numbers(axes.yaxis, "count", most=4)
+        axes.tick_params(labelsize=7)
+        axes.set_xlabel("")
+        axes.set_title(plain_text(f"{shorten(self.domain.names[0], 30)}: model (bars), measured (dots)"), fontsize=8)
 
 
 # Synthetic records compared with the data that they stand for. For the custodian: it is exact, and no release.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod, sqrt
@@ -21,8 +22,8 @@ from blowfish_privacy.mechanisms.tables.ranges import CellsError, TablesError
 from blowfish_privacy.mechanisms.tables.shapes import Axes
 from blowfish_privacy.noise import Law
 from blowfish_privacy.results.pictures.figure import plain_text, shorten
-from blowfish_privacy.results.pictures.tables import MOST_PANELS, draw_table, start_panels, table_figure
-from blowfish_privacy.results.result import HEADLINE, CountTable, Result, rows_of_cells
+from blowfish_privacy.results.pictures.tables import MOST_PANELS, CountsDrawing, start_panels
+from blowfish_privacy.results.result import HEADLINE, Drawn, Result, Tabular, rows_of_cells
 from blowfish_privacy.support.arrays import Floats, estimates, standard_errors
 from blowfish_privacy.support.exact import Number, about
 
@@ -57,6 +58,39 @@ class MeasuredError:
 
 
 # One table of a set of tables.
+
+
+class CountTable(Drawn, Tabular):
+    """The counts of every combination of values of some attributes."""
+
+    domain: Domain
+    values: npt.NDArray[Any]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes, in the order of the axes."""
+        return self.domain.names
+
+    @property
+    def labels(self) -> list[list[str]]:
+        """The values of each attribute, as they are shown."""
+        return [[each.show(position) for position in range(each.size)] for each in self.domain.attributes]
+
+    @abstractmethod
+    def drawing(self) -> CountsDrawing:
+        """Return what its picture shows."""
+
+    def draw(self, axes: Any) -> None:
+        """Draw the counts on matplotlib axes, which may be part of another figure."""
+        self.drawing().draw(axes)
+
+    def figure(self) -> Any:
+        figure = self.drawing().figure()
+        figure.suptitle(plain_text(" by ".join(self.names)), fontsize=11)
+        return figure
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {' by '.join(self.names)}: {self.values.size:,} cells>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,12 +143,9 @@ class Table(CountTable):
         errors = self.standard_errors.reshape(-1)
         return rows_of_cells(self.domain, estimates(self.values.reshape(-1), errors), standard_errors(errors))
 
-    def draw(self, axes: Any) -> None:
-        """Draw the counts on matplotlib axes, which may be part of another figure."""
-        draw_table(axes, self.values, self.domain, self._halves())
-
-    def _figure(self) -> Any:
-        return table_figure(self.values, self.domain, self._halves())
+    def drawing(self) -> CountsDrawing:
+        half = self._halves()
+        return CountsDrawing(self.domain, self.values, half, " by ".join(self.names), exact=not half.any())
 
 
 class TablesResult(Result):
@@ -192,9 +223,7 @@ class TablesResult(Result):
         """
         return WholeTables(self.release, self.text)
 
-    def remarks(self) -> list[str]:
-        if not self.certificate.amount:
-            return []
+    def _remarks(self) -> list[str]:
         return [
             "All tables agree, and meet what is public. Counts are unbiased, so some may be negative; those of "
             "nonnegative() and whole() are not, and biased."
@@ -216,17 +245,21 @@ class TablesResult(Result):
             for row in table.rows():
                 yield [" x ".join(table.names), *(row[at[name]] if name in at else "" for name in names), *row[-2:]]
 
-    def draw(self, axes: Any) -> None:
-        next(iter(self)).draw(axes)
+    def drawings(self) -> Sequence[CountsDrawing]:
+        drawings = [self[names].drawing() for names in self.tables[:MOST_PANELS]]
+        if len(self) > len(drawings):
+            left_out = f"The first {len(drawings)} of {len(self):,} tables are shown; the files have all."
+            drawings[-1] = replace(drawings[-1], note=left_out)
+        return drawings
 
     def _figure(self) -> Any:
-        shown = self.tables[:MOST_PANELS]
-        if len(shown) == 1:
-            return self[shown[0]].figure()
-        figure, panels = start_panels(len(shown))
-        for names, axes in zip(shown, panels, strict=True):
-            self[names].draw(axes)
-            axes.set_title(plain_text(" by ".join(names)), fontsize=10)
+        if len(self) == 1:
+            return super()._figure()
+        drawings = self.drawings()
+        figure, panels = start_panels(len(drawings))
+        for drawing, axes in zip(drawings, panels, strict=True):
+            drawing.draw(axes)
+            axes.set_title(plain_text(drawing.title), fontsize=10)
         return figure
 
     def headline(self) -> str:

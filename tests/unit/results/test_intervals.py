@@ -9,7 +9,7 @@ from blowfish_privacy.mechanisms.intervals import RangeIntervals
 from blowfish_privacy.noise import SimulationSource
 from blowfish_privacy.results.pictures.figure import start_figure
 from blowfish_privacy.results.pictures.map import draw_map
-from blowfish_privacy.results.pictures.tables import draw_table
+from blowfish_privacy.results.pictures.tables import CountsDrawing
 from blowfish_privacy.testing.seeded import SeededSource
 
 SIZE = 256
@@ -244,7 +244,7 @@ def test_intervals_of_a_pyramid_are_those_of_the_counts_and_end_in_the_middle():
     counts = np.stack([np.full(10, -20.0), np.full(10, 50.0)], axis=1)
     half = np.where(np.arange(10)[:, None] < 5, 60.0, 0.0) * np.ones(2)
     _, axes = start_figure(8, 4)
-    draw_table(axes, counts, domain, half)
+    CountsDrawing(domain, counts, half).draw(axes)
     left, right = ([path.vertices[:, 0].tolist() for path in each.get_paths()] for each in axes.collections)
     assert left == [[0, -40]] * 5
     assert right == [[0, 110]] * 5
@@ -253,5 +253,5 @@ def test_intervals_of_a_pyramid_are_those_of_the_counts_and_end_in_the_middle():
 def test_the_first_and_the_last_step_are_as_wide_as_the_others():
     domain = bp.Domain(age=bp.Integer(0, 99))
     _, axes = start_figure(8, 4)
-    draw_table(axes, np.arange(100.0), domain, 3.0)
+    CountsDrawing(domain, np.arange(100.0), np.full(100, 3.0)).draw(axes)
     assert [(each.get_data().edges[0], each.get_data().edges[-1]) for each in axes.patches] == [(-0.5, 99.5)] * 2

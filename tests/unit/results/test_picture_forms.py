@@ -25,7 +25,7 @@ from blowfish_privacy.results.pictures.figure import (
     with_interval,
 )
 from blowfish_privacy.results.pictures.map import added_up, count_scale, draw_map, draw_squares
-from blowfish_privacy.results.pictures.tables import draw_table
+from blowfish_privacy.results.pictures.tables import CountsDrawing
 from blowfish_privacy.testing.seeded import SeededSource
 
 DOMAIN = bp.Domain(
@@ -362,7 +362,8 @@ def test_every_value_of_many_names_is_labelled():
 
 def test_few_lines_have_names_and_differ_in_more_than_colour():
     _, axes = start_figure(8, 4)
-    draw_table(axes, COUNTS.sum(axis=1), DOMAIN.project(["age", "region"]), 3.0)
+    counts = COUNTS.sum(axis=1)
+    CountsDrawing(DOMAIN.project(["age", "region"]), counts, np.full(counts.shape, 3.0)).draw(axes)
     lines = [line for line in axes.get_lines() if line.get_label().startswith("region")]
     assert len({line.get_linestyle() for line in lines}) == len(lines) == 3
 

@@ -18,7 +18,7 @@ from blowfish_privacy.mechanisms.tables import agreeing
 from blowfish_privacy.release import document, verification
 from blowfish_privacy.results import from_text
 from blowfish_privacy.results.pictures.figure import drawn_from, png, start_figure
-from blowfish_privacy.results.pictures.tables import draw_table, fitting_height, start_panels
+from blowfish_privacy.results.pictures.tables import CountsDrawing, fitting_height, start_panels
 from predictable import predictable_bits
 
 DOMAIN = bp.Domain(
@@ -222,7 +222,7 @@ def test_every_form_of_table_is_drawn_with_legible_labels(case):
     domain, width = DRAWN[case]
     counts = np.random.default_rng(1).normal(200, 150, domain.shape)
     figure, axes = start_figure(8, fitting_height(domain))
-    draw_table(axes, counts, domain, width)
+    CountsDrawing(domain, counts, np.full(counts.shape, width)).draw(axes)
     assert png(figure).startswith(b"\x89PNG")
     renderer = figure.canvas.get_renderer()
     for axis in (axes.xaxis, axes.yaxis):

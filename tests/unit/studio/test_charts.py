@@ -14,6 +14,8 @@ from blowfish_privacy.domain import Domain
 from blowfish_privacy.errors import SpecError
 from blowfish_privacy.release import spec
 from blowfish_privacy.results import Result
+from blowfish_privacy.results.pictures.figure import Drawing
+from blowfish_privacy.results.pictures.tables import CountsDrawing
 from blowfish_privacy.statements.facts import FactEffect, Outlook
 from blowfish_privacy.statements.policy import graph_view, reach
 from blowfish_privacy.studio.charts import look
@@ -29,7 +31,7 @@ from blowfish_privacy.studio.charts.plans import (
     graph_height,
     steps_chart,
 )
-from blowfish_privacy.studio.charts.results import counts_picture, heat_map, pictures_of
+from blowfish_privacy.studio.charts.results import charts_of, heat_map, pictures_of
 from blowfish_privacy.studio.entries import declared, position_of
 from blowfish_privacy.studio.planning import Planning
 from blowfish_privacy.testing.seeded import SeededSource
@@ -342,6 +344,12 @@ def test_every_kind_of_result_of_the_package_is_drawn(drawn):
     assert {*Result.kinds} <= {*QUERIES, "number", "vector"}
 
 
+def test_what_is_described_for_files_is_drawn_in_the_page_too():
+    kinds = [each for each in Drawing.__subclasses__() if each.__module__.startswith("blowfish_privacy.")]
+    assert len(kinds) >= 8
+    assert all(charts_of.dispatch(kind) is not charts_of.dispatch(Drawing) for kind in kinds)
+
+
 def test_intervals_are_around_the_values(drawn):
     bars, whiskers = drawn["bars"][0].option["series"]
     for bar, (low, *_, high) in zip(bars["data"], whiskers["data"], strict=True):
@@ -403,6 +411,16 @@ def test_one_number_is_also_written_out(drawn):
     assert drawn["mean"][0].note.startswith("mean: ")
 
 
+def test_few_answers_are_dots_and_those_along_values_are_steps(session):
+    (few,) = pictures_of(session.release(bp.Linear([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]], ["weight"]), epsilon=1))
+    assert [each["type"] for each in few.option["series"]] == ["scatter", "boxplot"]
+    assert few.option["yAxis"]["data"] == ["0", "1"]
+    cumulative = session.release(bp.Cumulative("age"), epsilon=1, mechanism="laplace")
+    (steps,) = pictures_of(cumulative)
+    assert steps.option["series"][0]["step"] == "middle"
+    assert steps.note == "The band is the 95 % interval of each answer."
+
+
 def test_values_without_an_order_are_bars_and_others_lines(session):
     names = session.release(bp.Histogram("region", "sex"), epsilon=1)
     (picture,) = pictures_of(names)
@@ -416,10 +434,10 @@ def test_values_without_an_order_are_bars_and_others_lines(session):
 def test_many_values_without_an_order_are_bars_too():
     domain = bp.Domain(place=bp.Categorical([f"place {number}" for number in range(70)]))
     counts = np.arange(70.0)
-    picture = counts_picture("places", domain, counts, counts - 1, counts + 1)
+    (picture,) = charts_of(CountsDrawing(domain, counts, np.ones(70), "places"))
     assert [each["type"] for each in picture.option["series"]] == ["bar", "boxplot"]
     wide = bp.Domain(place=domain.attributes[0], sex=bp.Categorical(["Female", "Male"]))
-    picture = counts_picture("places", wide, np.ones(140), np.zeros(140), np.ones(140))
+    (picture,) = charts_of(CountsDrawing(wide, np.ones((70, 2)), np.full((70, 2), 0.5), "places"))
     assert [each["type"] for each in picture.option["series"]] == ["heatmap"]
 
 

@@ -7,6 +7,7 @@ as outlines, which look the same on every machine and in print; PDF holds its fo
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
@@ -104,6 +105,20 @@ def start_figure(width: float, height: float, rows: int = 1, columns: int = 1, *
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8, color="0.4")
     return figure, panels
+
+
+class Drawing(ABC):
+    """What a picture shows, described once: matplotlib draws it here, for files, and ECharts in the studio's page."""
+
+    @abstractmethod
+    def draw(self, axes: Any) -> None:
+        """Draw it on matplotlib axes, which may be part of another figure."""
+
+    def figure(self) -> Any:
+        """Draw it as a figure of its own, which has no headline yet."""
+        figure, axes = start_figure(8, 4.5)
+        self.draw(axes)
+        return figure
 
 
 def plain_text(text: str) -> str:

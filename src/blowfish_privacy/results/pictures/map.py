@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from blowfish_privacy.domain import Domain
 from blowfish_privacy.mechanisms import Points
 from blowfish_privacy.mechanisms.clusters.centres import Clusters
 from blowfish_privacy.results.pictures.figure import (
+    Drawing,
     deserved,
     label_numbers,
+    label_values,
     number,
     plain_text,
     round_numbers,
     round_steps,
     start_figure,
 )
-from blowfish_privacy.support.arrays import Floats
+from blowfish_privacy.support.arrays import Floats, Integers
 from blowfish_privacy.support.exact import about
 
 _MOST_WRITTEN = 80
@@ -32,6 +36,24 @@ _STEEP = 1000
 """How many times the median cell the largest may be for a square-root scale; a logarithmic one reaches further."""
 
 Values = npt.NDArray[Any]
+Bounds: TypeAlias = Callable[[Integers], tuple[Floats, Floats]]
+"""Bounds the counts of rectangles: rows of inclusive positions, from and to along each of two attributes."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapDrawing(Drawing):
+    """Estimated counts of two ordered attributes, the first to the right."""
+
+    domain: Domain
+    counts: Floats
+    bounds: Bounds | None
+    """None where the counts are exact."""
+    title: str
+
+    def draw(self, axes: Any) -> None:
+        draw_squares(axes, self.counts.T, "exact count" if self.bounds is None else "estimated count")
+        label_values(axes.xaxis, self.domain.project(self.domain.names[:1]))
+        label_values(axes.yaxis, self.domain.project(self.domain.names[1:]))
 
 
 def draw_squares(axes: Any, counts: Values, said: str, *, half: npt.ArrayLike = 0.0) -> None:
@@ -162,56 +184,68 @@ _MOST_PANELS = 15
 _CENTRE = "#B3261E"
 
 
-def draw_pairs(names: Sequence[str], points: Points, clusters: Clusters) -> Any:
-    """Draw one panel for each pair of attributes."""
-    every = list(combinations(range(len(names)), 2)) or [(0, 0)]
-    pairs = every[:_MOST_PANELS]
-    columns = min(3, len(pairs))
-    rows = -(-len(pairs) // columns)
-    figure, grid = start_figure(max(5.2 * columns, 7), 4.2 * rows + 0.3, rows=rows, columns=columns, squeeze=False)
-    panels = grid.reshape(-1)
-    for panel, pair in zip(panels, pairs, strict=False):
-        draw_pair(panel, names, points, clusters, pair)
-    for panel in panels[len(pairs) :]:
-        panel.set_axis_off()
-    if len(pairs) < len(every):
-        panels[0].set_title(f"the first {len(pairs)} of {len(every)} pairs of attributes", fontsize=9)
-    return figure
+@dataclass(frozen=True, eq=False)
+class ClustersDrawing(Drawing):
+    """The centres of clusters, numbered, over an estimate of where the records lie."""
 
+    names: Sequence[str]
+    """The attributes."""
+    points: Points
+    clusters: Clusters
+    title: str
 
-def draw_pair(axes: Any, names: Sequence[str], points: Points, clusters: Clusters, pair: tuple[int, int]) -> None:
-    """Draw the noisy density of two attributes, or of one given twice, and the numbered centres over it."""
-    (first, second), weights = pair, points.weights
-    if first == second:
-        _draw_line(axes, names[first], points, clusters, first)
-        return
-    if len(points.places) > len(clusters.centers):
-        (across, right), (up, high) = (_spread(points, axis) for axis in (first, second))
-        density = np.maximum(high.T @ (right * weights[:, None]), 0)
-        norm, scale = count_scale(density)
-        shown = axes.pcolormesh(across, up, density, cmap="Blues", norm=norm, rasterized=True)
-        add_colour_bar(axes, shown, f"estimated records in each square ({scale})")
-    axes.margins(0.05)
-    for index, (centre, size) in enumerate(zip(clusters.centers, clusters.sizes, strict=True)):
-        share = size / max(float(clusters.sizes.max()), 1e-9)
-        place = (centre[first], centre[second])
-        axes.scatter(*place, s=110 + 330 * share, c=_CENTRE, edgecolors="white", linewidths=1.2, zorder=3)
-        axes.annotate(str(index), place, ha="center", va="center", color="white", fontsize=8, zorder=4)
-    label_numbers(axes.xaxis, names[first])
-    label_numbers(axes.yaxis, names[second])
-    sized = "numbered centres; larger: more records"
-    axes.text(0.01, 0.99, sized, transform=axes.transAxes, va="top", fontsize=7, color="0.25")
+    def draw(self, axes: Any) -> None:
+        """Draw the first two attributes, or the only one."""
+        self._draw_pair(axes, (0, min(1, len(self.names) - 1)))
 
+    def figure(self) -> Any:
+        """Draw one panel for each pair of attributes."""
+        every = list(combinations(range(len(self.names)), 2)) or [(0, 0)]
+        pairs = every[:_MOST_PANELS]
+        columns = min(3, len(pairs))
+        rows = -(-len(pairs) // columns)
+        figure, grid = start_figure(max(5.2 * columns, 7), 4.2 * rows + 0.3, rows=rows, columns=columns, squeeze=False)
+        panels = grid.reshape(-1)
+        for panel, pair in zip(panels, pairs, strict=False):
+            self._draw_pair(panel, pair)
+        for panel in panels[len(pairs) :]:
+            panel.set_axis_off()
+        if len(pairs) < len(every):
+            panels[0].set_title(f"the first {len(pairs)} of {len(every)} pairs of attributes", fontsize=9)
+        return figure
 
-def _draw_line(axes: Any, name: str, points: Points, clusters: Clusters, axis: int) -> None:
-    edges, shares = _spread(points, axis)
-    axes.stairs(points.weights @ shares, edges, fill=True, color="0.75")
-    for index, centre in enumerate(clusters.centers[:, axis]):
-        axes.axvline(centre, color=_CENTRE, lw=1.2)
-        look: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "color": _CENTRE, "fontsize": 9}
-        axes.text(centre, 1.01, str(index), ha="center", **look)
-    label_numbers(axes.xaxis, name)
-    label_numbers(axes.yaxis, f"estimated records in each of {_BINS} strips")
+    def _draw_pair(self, axes: Any, pair: tuple[int, int]) -> None:
+        """Draw the noisy density of two attributes, or of one given twice, and the numbered centres over it."""
+        (first, second), weights, centres = pair, self.points.weights, self.clusters.centers
+        if first == second:
+            self._draw_line(axes, first)
+            return
+        if len(self.points.places) > len(centres):
+            (across, right), (up, high) = (_spread(self.points, axis) for axis in pair)
+            density = np.maximum(high.T @ (right * weights[:, None]), 0)
+            norm, scale = count_scale(density)
+            shown = axes.pcolormesh(across, up, density, cmap="Blues", norm=norm, rasterized=True)
+            add_colour_bar(axes, shown, f"estimated records in each square ({scale})")
+        axes.margins(0.05)
+        for index, (centre, size) in enumerate(zip(centres, self.clusters.sizes, strict=True)):
+            share = size / max(float(self.clusters.sizes.max()), 1e-9)
+            place = (centre[first], centre[second])
+            axes.scatter(*place, s=110 + 330 * share, c=_CENTRE, edgecolors="white", linewidths=1.2, zorder=3)
+            axes.annotate(str(index), place, ha="center", va="center", color="white", fontsize=8, zorder=4)
+        label_numbers(axes.xaxis, self.names[first])
+        label_numbers(axes.yaxis, self.names[second])
+        sized = "numbered centres; larger: more records"
+        axes.text(0.01, 0.99, sized, transform=axes.transAxes, va="top", fontsize=7, color="0.25")
+
+    def _draw_line(self, axes: Any, axis: int) -> None:
+        edges, shares = _spread(self.points, axis)
+        axes.stairs(self.points.weights @ shares, edges, fill=True, color="0.75")
+        for index, centre in enumerate(self.clusters.centers[:, axis]):
+            axes.axvline(centre, color=_CENTRE, lw=1.2)
+            look: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "color": _CENTRE, "fontsize": 9}
+            axes.text(centre, 1.01, str(index), ha="center", **look)
+        label_numbers(axes.xaxis, self.names[axis])
+        label_numbers(axes.yaxis, f"estimated records in each of {_BINS} strips")
 
 
 def _spread(points: Points, axis: int) -> tuple[Floats, Floats]:

@@ -102,9 +102,9 @@ def tooltip(trigger: str = "axis", **more: Any) -> Option:
     }
 
 
-def telling(trigger: str = "axis", **more: Any) -> Option:
+def telling(trigger: str = "axis") -> Option:
     """Return a tooltip that says what :func:`point` wrote into the points under the pointer, and nothing else."""
-    return tooltip(trigger, **{":formatter": _SAY}, **more)
+    return tooltip(trigger, **{":formatter": _SAY})
 
 
 def point(value: Any, said: str, **more: Any) -> Option:
@@ -129,7 +129,7 @@ def zoom(**sides: Any) -> Option:
     return {"dataZoom": [{"type": "inside"}, handles], "grid": margins(bottom=62, **sides)}
 
 
-def legend(names: Sequence[str], **more: Any) -> Option:
+def legend(names: Sequence[str]) -> Option:
     """Name lines at the top; each can be switched off."""
     return {
         "data": list(names),
@@ -137,7 +137,6 @@ def legend(names: Sequence[str], **more: Any) -> Option:
         "left": 8,
         "itemWidth": 24,
         "textStyle": {"fontSize": LABEL_SIZE, "color": INK},
-        **more,
     }
 
 

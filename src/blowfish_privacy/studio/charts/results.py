@@ -1,36 +1,24 @@
-"""The pictures of a result, whatever kind it is."""
+"""The pictures of a result in the page: from the same description that its figure is drawn from, for ECharts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 from itertools import combinations
-from math import ceil
-from typing import TypeAlias
+from math import ceil, comb
 
 import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Domain
-from blowfish_privacy.results import (
-    ClustersResult,
-    CumulativeResult,
-    GridResult,
-    GroupsResult,
-    HistogramResult,
-    NumberResult,
-    RangesResult,
-    Result,
-    SyntheticResult,
-    TablesResult,
-    VectorResult,
-)
-from blowfish_privacy.results.pictures.intervals import LabelledInterval
-from blowfish_privacy.results.pictures.map import sums_of_neighbours
-from blowfish_privacy.results.result import as_float
-from blowfish_privacy.results.synthetic import DOUBTFUL, Quality
-from blowfish_privacy.results.tables import Table
+from blowfish_privacy.results import GroupsResult, NumberResult, Result
+from blowfish_privacy.results.pictures.distribution import DistributionDrawing
+from blowfish_privacy.results.pictures.figure import Drawing
+from blowfish_privacy.results.pictures.intervals import AnswersDrawing, IntervalsDrawing
+from blowfish_privacy.results.pictures.map import Bounds, ClustersDrawing, MapDrawing, sums_of_neighbours
+from blowfish_privacy.results.pictures.tables import MOST_PANELS, CountsDrawing
+from blowfish_privacy.results.synthetic import DOUBTFUL, ModelledDrawing, QualityDrawing
 from blowfish_privacy.studio.charts.look import (
     BAD,
     GOOD,
@@ -71,28 +59,24 @@ from blowfish_privacy.studio.charts.look import (
 )
 from blowfish_privacy.support.arrays import Floats, Integers
 
-MOST_PICTURES = 12
-
 
 def pictures_of(result: Result | GroupsResult) -> Sequence[TitledChart]:
-    """Draw a result, or the groups of one; none where its values are too many for a document, or it is not known."""
+    """Draw a result, or the groups of one; none where its values are too many for a document, or it draws itself."""
     if not isinstance(result, GroupsResult):
-        return [] if result.kept is not None else _pictures(result)
+        drawings = () if result.kept is not None else result.drawings()
+        return [picture for each in drawings for picture in charts_of(each)]
     every = list(result.values())
     # Numbers of all groups are one picture; other results are drawn group by group, the first few of many.
     if all(isinstance(each, NumberResult) for each in every):
-        shown = [_shown(", ".join(map(str, each.release.group.values())), each) for each in every]
-        return [dots(f"By {' and '.join(result.by)}", shown, _asked(every[0]))]
-    drawn = [
-        replace(picture, title=each.title()) for each in every[:MOST_PICTURES] for picture in pictures_of(each)[:1]
-    ]
+        return charts_of(result.drawing())
+    drawn = [replace(picture, title=each.title()) for each in every[:MOST_PANELS] for picture in pictures_of(each)[:1]]
     if len(every) > len(drawn) and drawn:
         drawn[-1] = drawn[-1].noted(f"The first {len(drawn)} of {len(every):,} groups are shown.")
     return drawn
 
 
 @singledispatch
-def _pictures(result: Result) -> Sequence[TitledChart]:  # noqa: ARG001  # registered functions use it
+def charts_of(drawing: Drawing) -> Sequence[TitledChart]:  # noqa: ARG001  # registered functions use it
     """Draw nothing of a kind that is defined elsewhere: its own figure is among the files."""
     return []
 
@@ -104,10 +88,6 @@ def _pictures(result: Result) -> Sequence[TitledChart]:  # noqa: ARG001  # regis
 _MOST_WRITTEN = 80
 _NARROW = {"itemGap": 4, "itemWidth": 9, "textStyle": {"fontSize": 9}}
 _WIDE = {"itemGap": 12, "itemWidth": 18, "textStyle": {"fontSize": 11}}
-
-
-Bounds: TypeAlias = Callable[[Integers], tuple[Floats, Floats]]
-"""Bounds the counts of rectangles: rows of inclusive positions, from and to along each of two attributes."""
 
 
 def heat_map(
@@ -256,53 +236,62 @@ def _labels(domain: Domain, step: int, size: int) -> list[str]:
     return [f"{show(first)} .. {show(min(first + step, size) - 1)}" for first in range(0, size, step)]
 
 
+_EXACT = "Exact counts, without noise."
 _MOST_BARS = 60
 _MOST_LINES = 6
 _MOST_GROUPED = 120
 
 
-def counts_picture(
-    title: str, domain: Domain, counts: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike
-) -> TitledChart:
-    """Draw the counts of the cells of a domain, with the bounds of their intervals."""
-    values, below, above = (np.asarray(each, dtype=np.float64).reshape(domain.shape) for each in (counts, low, high))
-    if len(domain.shape) == 1:
-        return _along(title, domain, values, below, above)
-    if len(domain.shape) == 2 and min(domain.shape) <= _MOST_LINES and max(domain.shape) > min(domain.shape):
-        along = domain.attributes[0 if domain.shape[0] >= domain.shape[1] else 1]
-        if along.ordered or values.size <= _MOST_GROUPED:
-            return _side_by_side(title, domain, values, below, above)
-    half = (above - below) / 2
-    return heat_map(title, domain, values, half=half, said="" if half.any() else "Exact counts, without noise.")
+@charts_of.register
+def _(drawing: CountsDrawing) -> Sequence[TitledChart]:
+    """Draw counts in the form that suits their domain."""
+    domain, shape = drawing.domain, drawing.domain.shape
+    values = np.asarray(drawing.counts, dtype=np.float64)
+    bounds = values - drawing.half, values + drawing.half
+    if len(shape) == 1:
+        picture = _along(drawing, values, *bounds)
+    elif (
+        len(shape) == 2
+        and min(shape) <= _MOST_LINES
+        and max(shape) > min(shape)
+        and (domain.attributes[int(np.argmax(shape))].ordered or values.size <= _MOST_GROUPED)
+    ):
+        picture = _side_by_side(drawing, values, *bounds)
+    else:
+        said = "" if drawing.half.any() else _EXACT
+        picture = heat_map(drawing.title, domain, values, half=drawing.half, said=said)
+    return [picture.noted(drawing.note)]
 
 
-def _along(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> TitledChart:
+def _along(drawing: CountsDrawing, values: Floats, low: Floats, high: Floats) -> TitledChart:
+    title, quantity, domain = drawing.title, drawing.quantity, drawing.domain
     attribute, name = domain.attributes[0], domain.names[0]
     chosen = spread(len(values))
     texts, (values, low, high) = labels_of(attribute.texts(), chosen), (each[chosen] for each in (values, low, high))
-    said = [f"{name} {text}: {with_interval(*bounds)}" for text, *bounds in zip(texts, values, low, high, strict=True)]
+    said = _said([f"{name} {text}" for text in texts], values, low, high)
     lines = attribute.ordered and len(values) > _MOST_BARS
     note = sentences(_interval_words(low, high, bars=not lines), thinned(len(chosen), domain.size))
     described = f"{title}: counts by {name}."
     if lines:
         series = _line_with_band("count", values, low, high, said, 0)
-        axes = {"xAxis": value_axis(name, texts, boundaryGap=False), "yAxis": upwards(number_axis("count"))}
+        axes = {"xAxis": value_axis(name, texts, boundaryGap=False), "yAxis": upwards(number_axis(quantity))}
         return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes, **zoom()), note)
     bars: Option = {"type": "bar", "name": "count", "data": points(values, said), "color": POLICY, "barMaxWidth": 64}
     bars |= {"itemStyle": {"opacity": 0.8}, "barCategoryGap": "30%"}
     series = [bars, *whiskers(low, high)]
     labels = shorten_all(texts)
     if attribute.ordered or len(values) > _MOST_BARS:
-        axes = {"xAxis": value_axis(name, labels), "yAxis": upwards(number_axis("count"))}
+        axes = {"xAxis": value_axis(name, labels), "yAxis": upwards(number_axis(quantity))}
         axes |= zoom() if len(values) > _MOST_BARS else {}
         return TitledChart(title, chart(described=described, tooltip=telling(), series=series, **axes), note)
-    axes = {"yAxis": downwards(value_axis(name, labels)), "xAxis": number_axis("count")}
+    axes = {"yAxis": downwards(value_axis(name, labels)), "xAxis": number_axis(quantity)}
     option = chart(described=described, tooltip=telling(), series=series, **axes)
     return TitledChart(title, option, note, max(240, min(120 + 26 * len(values), 900)))
 
 
-def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high: Floats) -> TitledChart:
+def _side_by_side(drawing: CountsDrawing, values: Floats, low: Floats, high: Floats) -> TitledChart:
     """Draw a line for each value of the shorter attribute, along the longer one; bars where that has no order."""
+    title, domain = drawing.title, drawing.domain
     along, across = (0, 1) if domain.shape[0] >= domain.shape[1] else (1, 0)
     if along == 1:
         values, low, high = values.T, low.T, high.T
@@ -312,10 +301,7 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
     ordered, series, over = domain.attributes[along].ordered, list[Option](), list[Option]()
     for index, name in enumerate(names):
         line_values, below, above = (each[chosen, index] for each in (values, low, high))
-        said = [
-            f"{domain.names[along]} {text}, {name}: {with_interval(*bounds)}"
-            for text, *bounds in zip(texts, line_values, below, above, strict=True)
-        ]
+        said = _said([f"{domain.names[along]} {text}, {name}" for text in texts], line_values, below, above)
         if ordered:
             series += _line_with_band(name, line_values, below, above, said, index)
         else:
@@ -328,7 +314,7 @@ def _side_by_side(title: str, domain: Domain, values: Floats, low: Floats, high:
         legend=legend(names),
         grid=margins(top=64),
         xAxis=value_axis(domain.names[along], shorten_all(texts), boundaryGap=not ordered),
-        yAxis=upwards(number_axis("count")),
+        yAxis=upwards(number_axis(drawing.quantity)),
         series=[*series, *over],
     )
     note = sentences(_interval_words(low, high, bars=not ordered), thinned(len(chosen), domain.shape[along]))
@@ -350,9 +336,14 @@ def _grouped_bars(name: str, values: Floats, said: Sequence[str], number: int, m
     return shown | {"itemStyle": {"opacity": 0.8}, "barCategoryGap": "20%", "barGap": f"{gap:.4g}%"}
 
 
+def _said(texts: Sequence[str], values: Floats, low: Floats, high: Floats) -> list[str]:
+    """Say numbers with their intervals, each after what it is of."""
+    return [f"{text}: {with_interval(*each)}" for text, *each in zip(texts, values, low, high, strict=True)]
+
+
 def _interval_words(low: Floats, high: Floats, *, bars: bool) -> str:
     if not (high > low).any():
-        return "Exact counts, without noise."
+        return _EXACT
     drawn = "Whiskers show" if bars else "Bands show"
     return f"{drawn} the 95 % interval of each count."
 
@@ -362,30 +353,30 @@ def _interval_words(low: Floats, high: Floats, *, bars: bool) -> str:
 _MOST_NUMBERS = 200
 
 
-def dots(
-    title: str,
-    numbers: Sequence[LabelledInterval],
-    quantity: str,
-    whiskers_show: str = "Whiskers show the 95 % interval.",
-) -> TitledChart:
-    """Draw numbers below each other; ``quantity`` names what they are."""
-    chosen = [numbers[int(position)] for position in spread(len(numbers), _MOST_NUMBERS)]
+@charts_of.register
+def _(drawing: IntervalsDrawing) -> Sequence[TitledChart]:
+    """Draw the first number of each row, one below the other."""
+    title, names, numbers = drawing.title, list(drawing.rows), [first for first, *_ in drawing.rows.values()]
+    positions = spread(len(numbers), _MOST_NUMBERS)
+    chosen = [numbers[position] for position in positions]
+    # A number that is alone has the name of the picture.
+    labels = [names[position] or title for position in positions]
     values, low, high = (np.array([getattr(each, end) for each in chosen]) for end in ("value", "low", "high"))
-    said = [f"{each.name}: {with_interval(each.value, each.low, each.high)}" for each in chosen]
+    said = _said(labels, values, low, high)
     shown = {"type": "scatter", "data": points(values, said), "symbolSize": 11, "color": POLICY, "z": 5}
     option = chart(
-        described=f"{title}: {quantity}, with intervals.",
+        described=f"{title}: {drawing.quantity}, with intervals.",
         tooltip=telling(),
         grid=margins(top=16),
-        xAxis=number_axis(quantity, scale=True),
-        yAxis=downwards(value_axis("", shorten_all([each.name for each in chosen]))),
+        xAxis=number_axis(drawing.quantity, scale=True),
+        yAxis=downwards(value_axis("", shorten_all(labels))),
         series=[shown, *whiskers(low, high)],
     )
     # One number is read, not measured off an axis.
     alone = f"{said[0]}." if len(said) == 1 else ""
-    drawn = whiskers_show if (high > low).any() else "Exact, without noise."
+    drawn = drawing.note if (high > low).any() else "Exact, without noise."
     note = sentences(alone, drawn, thinned(len(chosen), len(numbers), "numbers"))
-    return TitledChart(title, option, note, max(150, 80 + 30 * len(chosen)))
+    return [TitledChart(title, option, note, max(150, 80 + 30 * len(chosen)))]
 
 
 # A distribution: the records at or below each value, and the ranges and quantiles asked for.
@@ -396,15 +387,14 @@ _MOST_BOUNDS = 400
 _NOISY = "The band is the 95 % interval of each count, which is estimated by simulation."
 
 
-def distribution_picture(result: CumulativeResult) -> TitledChart:
+@charts_of.register
+def _(drawing: DistributionDrawing) -> Sequence[TitledChart]:
     """Draw the share of records at or below each value with its interval, and mark the quantiles asked for."""
-    name, size = result.release.query.attributes[0], result.attribute.size
+    name, size, total, marks = drawing.domain.names[0], drawing.domain.size, drawing.total, drawing.marks
     chosen = spread(size, _MOST_BOUNDS)
-    texts = labels_of(result.attribute.texts(), chosen)
-    counts, total = result.cumulative[chosen], result.total or 1
-    # By position: a first value that is cut by the bounds of its attribute cannot begin a range.
-    low, high = result.bounds_between(np.zeros_like(chosen), chosen + 1)
-    shares, marks = 100 * counts / total, result.marks()
+    texts = labels_of(drawing.domain.attributes[0].texts(), chosen)
+    counts, (low, high) = drawing.below[chosen], drawing.bounds_below(chosen)
+    shares = 100 * counts / total
     words = [
         f"{name} up to {text}: {with_interval(*of)} records, {number(share)} %"
         for share, text, *of in zip(rounded(shares), texts, counts, low, high, strict=True)
@@ -418,7 +408,7 @@ def distribution_picture(result: CumulativeResult) -> TitledChart:
         ]
         look["markLine"] = mark_lines(lines, {"color": INK}, color=INK, type="dashed", width=1)
     option = chart(
-        described=f"{result.title()}: the share of records at or below each {name}.",
+        described=f"{drawing.title}: the share of records at or below each {name}.",
         tooltip=telling(),
         **zoom(top=60 if marks else 40),
         xAxis=value_axis(name, shorten_all(texts), boundaryGap=few),
@@ -429,8 +419,8 @@ def distribution_picture(result: CumulativeResult) -> TitledChart:
             *band("share", 100 * low / total, 100 * high / total, POLICY, step=look["step"]),
         ],
     )
-    said = _NOISY if result.certificate.amount else "Exact counts, without noise."
-    return TitledChart("At or below each value", option, sentences(said, thinned(len(chosen), size)), 400)
+    said = _NOISY if (high > low).any() else _EXACT
+    return [TitledChart("At or below each value", option, sentences(said, thinned(len(chosen), size)), 400)]
 
 
 # Clusters: the centres over an estimate of where the records lie.
@@ -438,36 +428,35 @@ def distribution_picture(result: CumulativeResult) -> TitledChart:
 _MOST_PAIRS, _SQUARES, _BARS = 6, 40, 48
 
 
-@_pictures.register
-def _(result: ClustersResult) -> Sequence[TitledChart]:
+@charts_of.register
+def _(drawing: ClustersDrawing) -> Sequence[TitledChart]:
     """Draw a picture for each pair of attributes, the first few of many; for one attribute, bars."""
-    names = result.domain.names
-    if len(names) == 1:
-        return [_along_one(result)]
-    pairs = list(combinations(range(len(names)), 2))
+    if len(drawing.names) == 1:
+        return [_along_one(drawing)]
+    pairs = list(combinations(range(len(drawing.names)), 2))
     left_out = "" if len(pairs) <= _MOST_PAIRS else f"The first {_MOST_PAIRS} of {len(pairs)} pairs are shown."
-    return [_pair(result, *pair, left_out) for pair in pairs[:_MOST_PAIRS]]
+    return [_pair(drawing, *pair, left_out) for pair in pairs[:_MOST_PAIRS]]
 
 
-def _pair(result: ClustersResult, first: int, second: int, left_out: str) -> TitledChart:
-    across, up = result.domain.names[first], result.domain.names[second]
+def _pair(drawing: ClustersDrawing, first: int, second: int, left_out: str) -> TitledChart:
+    across, up = drawing.names[first], drawing.names[second]
     option = chart(
-        described=f"{result.title()}: centres of clusters by {across} and {up}, larger where there are more records.",
+        described=f"{drawing.title}: centres of clusters by {across} and {up}, larger where there are more records.",
         tooltip=telling("item"),
         grid=margins(top=32),
         xAxis=number_axis(across, scale=True),
         yAxis=upwards(number_axis(up, scale=True)),
-        series=[_places(result, first, second), _centres(result, first, second)],
+        series=[_places(drawing, first, second), _centres(drawing, first, second)],
     )
     said = "Numbered dots are centres, as large as their clusters. Grey dots are an estimate of where the records lie."
     return TitledChart(f"{across} and {up}", option, sentences(said, left_out), 460)
 
 
-def _places(result: ClustersResult, first: int, second: int) -> Option:
+def _places(drawing: ClustersDrawing, first: int, second: int) -> Option:
     """Draw where the records are estimated to lie: a dot for each square of a grid, as large as what is in it."""
-    points = result.points
+    points = drawing.points
     shown: Option = {"type": "scatter", "color": MUTED, "silent": True, "itemStyle": {"opacity": 0.35}}
-    if len(points.places) <= len(result.centers):
+    if len(points.places) <= len(drawing.clusters.centers):
         return {**shown, "data": []}
     across, up = points.places[:, first], points.places[:, second]
     counts, *edges = np.histogram2d(across, up, bins=_SQUARES, weights=points.weights)
@@ -484,11 +473,12 @@ def _places(result: ClustersResult, first: int, second: int) -> Option:
     return {**shown, "data": data}
 
 
-def _centres(result: ClustersResult, first: int, second: int) -> Option:
-    names, most = result.domain.names, float(result.sizes.max(initial=0)) or 1.0
+def _centres(drawing: ClustersDrawing, first: int, second: int) -> Option:
+    centres, sizes = drawing.clusters.centers, drawing.clusters.sizes
+    most = float(sizes.max(initial=0)) or 1.0
     data: list[Option] = []
-    for cluster, (centre, size) in enumerate(zip(result.centers, result.sizes, strict=True)):
-        where = ", ".join(f"{name} {number(at)}" for name, at in zip(names, centre.tolist(), strict=True))
+    for cluster, (centre, size) in enumerate(zip(centres, sizes, strict=True)):
+        where = ", ".join(f"{name} {number(at)}" for name, at in zip(drawing.names, centre.tolist(), strict=True))
         look = {"symbolSize": 22 + 20 * float(max(size, 0) / most) ** 0.5, "name": str(cluster)}
         said = f"Cluster {cluster}: about {number(size)} records\n{where}"
         data.append(point(rounded(centre[[first, second]]), said, **look))
@@ -503,8 +493,8 @@ def _centres(result: ClustersResult, first: int, second: int) -> Option:
     }
 
 
-def _along_one(result: ClustersResult) -> TitledChart:
-    name, points = result.domain.names[0], result.points
+def _along_one(drawing: ClustersDrawing) -> TitledChart:
+    name, points = drawing.names[0], drawing.points
     counts, edges = np.histogram(points.places[:, 0], bins=_BARS, weights=points.weights)
     middles = (edges[:-1] + edges[1:]) / 2
     data = [
@@ -513,12 +503,12 @@ def _along_one(result: ClustersResult) -> TitledChart:
     ]
     centres = [
         {"xAxis": float(centre), "label": {"formatter": str(cluster)}}
-        for cluster, (centre,) in enumerate(result.centers)
+        for cluster, (centre,) in enumerate(drawing.clusters.centers)
     ]
     lines = mark_lines(centres, {"color": INK}, color=PLAIN, width=2)
     bars = {"type": "bar", "data": data, "color": POLICY, "barWidth": "90%", "itemStyle": {"opacity": 0.5}}
     option = chart(
-        described=f"{result.title()}: where the records lie along {name}, and the centres.",
+        described=f"{drawing.title}: where the records lie along {name}, and the centres.",
         tooltip=telling(),
         xAxis=number_axis(name, scale=True),
         yAxis=upwards(number_axis("estimated records")),
@@ -529,7 +519,7 @@ def _along_one(result: ClustersResult) -> TitledChart:
 
 # Synthetic records: how well the model behind them holds what was measured.
 
-_MOST_SINGLES, _MOST_COUNTS, _MOST_NAMES = 8, 120, 40
+_MOST_COUNTS, _MOST_NAMES = 120, 40
 _FITS = [
     {"lte": 1, "label": "within the noise", "color": "#d8ebdf"},
     {"gt": 1, "lte": DOUBTFUL, "label": f"up to {number(DOUBTFUL)} times", "color": "#f4e3c1"},
@@ -538,15 +528,9 @@ _FITS = [
 _BELOW = {"orient": "horizontal", "bottom": 0, "left": "center", "textStyle": {"fontSize": 11}}
 
 
-@_pictures.register
-def _(result: SyntheticResult) -> Sequence[TitledChart]:
-    """Draw how well all pairs are held, then single attributes as measured and in the model."""
-    singles = [table for table in result.tables() if len(table.names) == 1]
-    first = list({table.names: table for table in singles}.values())[:_MOST_SINGLES]
-    return [_pairs(result.quality()), *(_single_table(result, table) for table in first)]
-
-
-def _pairs(quality: Quality) -> TitledChart:
+@charts_of.register
+def _(drawing: QualityDrawing) -> Sequence[TitledChart]:
+    quality = drawing.quality
     names = quality.names[:_MOST_NAMES]
     axis = {name: at for at, name in enumerate(names)}
     data = [
@@ -567,20 +551,20 @@ def _pairs(quality: Quality) -> TitledChart:
         visualMap={"type": "piecewise", "dimension": 2, "pieces": _FITS, "outOfRange": {"color": BAD}, **_BELOW},
         series=[{"type": "heatmap", "data": data, "label": {"show": len(names) <= 14, "formatter": "{@[2]}"}}],
     )
-    measured, pairs = len(quality.pairs), len(quality.names) * (len(quality.names) - 1) // 2
+    measured, pairs = len(quality.pairs), comb(len(quality.names), 2)
     said = "Numbers compare the model with what was measured, in standard deviations of the noise."
     counted = f"{measured:,} of {pairs:,} pairs were measured; the others are empty."
     note = sentences(said, counted, thinned(len(names), len(quality.names), "attributes"))
-    return TitledChart("How well the model holds what was measured", option, note, max(320, 150 + 26 * len(names)))
+    return [TitledChart("How well the model holds what was measured", option, note, max(320, 150 + 26 * len(names)))]
 
 
-def _single_table(result: SyntheticResult, table: Table) -> TitledChart:
+@charts_of.register
+def _(drawing: ModelledDrawing) -> Sequence[TitledChart]:
     """Draw one attribute: measured with its interval, and what the model makes of it."""
-    domain: Domain = table.domain
+    domain = drawing.domain
     name, chosen = domain.names[0], spread(domain.size, _MOST_COUNTS)
     texts = labels_of(domain.attributes[0].texts(), chosen)
-    low, high = (each[chosen] for each in table.interval())
-    modelled, measured = result.model.table(table.axes)[chosen], table.values[chosen]
+    modelled, measured = drawing.modelled[chosen], drawing.measured.counts[chosen]
     said = [
         f"{name} {text}\nmodel: {number(each)}\nmeasured: {number(seen)}"
         for each, text, seen in zip(rounded(modelled), texts, measured, strict=True)
@@ -601,64 +585,30 @@ def _single_table(result: SyntheticResult, table: Table) -> TitledChart:
                 "itemStyle": {"opacity": 0.55},
             },
             {**dots, "symbol": "diamond", "z": 5},
-            *whiskers(low, high),
+            *whiskers(measured - drawing.width, measured + drawing.width),
         ],
     )
-    return TitledChart(name, option, thinned(len(chosen), domain.size), 300)
+    return [TitledChart(name, option, thinned(len(chosen), domain.size), 300)]
 
 
-@_pictures.register
-def _(result: HistogramResult) -> Sequence[TitledChart]:
-    return [counts_picture(result.title(), result.domain, as_float(result.counts), *result.interval())]
-
-
-@_pictures.register
-def _(result: TablesResult) -> Sequence[TitledChart]:
-    tables = [result[names] for names in result.tables[:MOST_PICTURES]]
-    drawn = [
-        counts_picture(" by ".join(table.names), table.domain, table.values, *table.interval()) for table in tables
-    ]
-    if len(result) > len(drawn):
-        left_out = f"The first {len(drawn)} of {len(result):,} tables are shown; the files have all."
-        drawn[-1] = drawn[-1].noted(left_out)
-    return drawn
-
-
-@_pictures.register
-def _(result: CumulativeResult) -> Sequence[TitledChart]:
-    return [distribution_picture(result)]
-
-
-@_pictures.register
-def _(result: RangesResult) -> Sequence[TitledChart]:
-    quantity = f"records with {result.release.query.attributes[0]} in the range"
-    said = "Intervals are estimated: they hold about 95 of 100 ranges of such a width."
-    return [dots("Ranges asked for", result.intervals_shown(), quantity, said), distribution_picture(result)]
-
-
-@_pictures.register
-def _(result: GridResult) -> Sequence[TitledChart]:
-    if not result.certificate.amount:
-        return [heat_map(result.title(), result.domain, result.counts, said="Exact counts, without noise.")]
+@charts_of.register
+def _(drawing: MapDrawing) -> Sequence[TitledChart]:
+    if drawing.bounds is None:
+        return [heat_map(drawing.title, drawing.domain, drawing.counts, said=_EXACT)]
     said = "Estimated counts; each square says its 95 % interval, which is estimated by simulation."
-    return [heat_map(result.title(), result.domain, result.counts, bounds=result.intervals, said=said)]
+    return [heat_map(drawing.title, drawing.domain, drawing.counts, bounds=drawing.bounds, said=said)]
 
 
-@_pictures.register
-def _(result: NumberResult) -> Sequence[TitledChart]:
-    return [dots(result.title(), [_shown(result.name, result)], _asked(result))]
-
-
-@_pictures.register
-def _(result: VectorResult) -> Sequence[TitledChart]:
-    chosen = spread(len(result.values))
-    values, low, high = (each[chosen] for each in (as_float(result.values), *result.interval()))
-    texts, noisy = labels_of(result.labels(), chosen), bool((high > low).any())
-    said = [f"{text}: {with_interval(*each)}" for text, *each in zip(texts, values, low, high, strict=True)]
+@charts_of.register
+def _(drawing: AnswersDrawing) -> Sequence[TitledChart]:
+    chosen = spread(len(drawing.values))
+    values, low, high = (each[chosen] for each in (drawing.values, drawing.low, drawing.high))
+    texts, noisy = labels_of(drawing.labels, chosen), bool((high > low).any())
+    said = _said(texts, values, low, high)
     option = chart(
-        described=f"{result.title()}: answers about {', '.join(result.release.query.attributes)}.",
+        described=f"{drawing.title}: answers about {drawing.about}.",
         tooltip=telling(),
-        xAxis=value_axis(", ".join(result.release.query.attributes), shorten_all(texts)),
+        xAxis=value_axis(drawing.about, shorten_all(texts)),
         yAxis=upwards(number_axis("answer")),
         series=[
             line("answer", points(values, said), showSymbol=len(values) <= 60, symbol="circle", step="middle"),
@@ -666,14 +616,4 @@ def _(result: VectorResult) -> Sequence[TitledChart]:
         ],
     )
     note = "The band is the 95 % interval of each answer." if noisy else "Exact, without noise."
-    return [TitledChart(result.title(), option, sentences(note, thinned(len(chosen), len(result.values))))]
-
-
-def _shown(name: str, result: Result) -> LabelledInterval:
-    value, half = float(np.asarray(result.values).reshape(-1)[0]), result.error().interval("0.95")
-    return LabelledInterval(value, value - half, value + half, name)
-
-
-def _asked(result: Result) -> str:
-    query = result.release.query
-    return f"{query.keyword} of {query.subject}"
+    return [TitledChart(drawing.title, option, sentences(note, thinned(len(chosen), len(drawing.values))))]
