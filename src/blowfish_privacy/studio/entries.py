@@ -52,9 +52,9 @@ def written(amount: Amount) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def in_file(amount: Amount) -> Decimal | str:
-    """Return what stands in a file for an amount."""
-    return amount if isinstance(amount, Decimal) else written(amount)
+def in_file(amount: Amount) -> int | Decimal | str:
+    """Return what stands in a file for an amount: a number, or the text of a fraction that no decimal is equal to."""
+    return amount if isinstance(amount, Decimal) else read_value(show(amount))
 
 
 def read_amount(text: object) -> Amount | None:
@@ -131,20 +131,13 @@ _TO = " to "
 
 def condition_text(chosen: Any, attribute: Attribute | None) -> str:
     """Write a choice of values for a field of a form."""
-
-    def range_text(ends: Sequence[Any]) -> str:
-        return _TO.join(map(_text, ends))
-
-    def list_text(values: Sequence[Any]) -> str:
-        return ", ".join(range_text(value) if isinstance(value, list) else _text(value) for value in values)
-
     if isinstance(chosen, Mapping):
-        return range_text(chosen["range"]) if "range" in chosen else list_text(chosen["values"])
+        return _TO.join(map(_text, chosen["range"])) if "range" in chosen else list_text(chosen["values"])
     if not isinstance(chosen, list):
         return _text(chosen)
     plain = not any(isinstance(part, list) for part in chosen)
     is_range = len(chosen) == 2 and plain and attribute is not None and attribute.ordered
-    return range_text(chosen) if is_range else list_text(chosen)
+    return _TO.join(map(_text, chosen)) if is_range else list_text(chosen)
 
 
 def read_condition(text: str, attribute: Attribute) -> Any:
@@ -167,9 +160,9 @@ def read_condition(text: str, attribute: Attribute) -> Any:
     return {"values": parts} if two_values else parts
 
 
-def numbers_text(numbers: Sequence[Any]) -> str:
-    """Write a list of numbers for a field of a form."""
-    return ", ".join(map(_text, numbers))
+def list_text(values: Sequence[Any]) -> str:
+    """Write a list of values, some of which may be ranges, for a field of a form."""
+    return ", ".join(_TO.join(map(_text, value)) if isinstance(value, list) else _text(value) for value in values)
 
 
 def read_list(text: str) -> list[Any]:
@@ -219,6 +212,7 @@ Takes: TypeAlias = Literal["one", "several", "two", "tables", "ways"]
 Entry: TypeAlias = dict[str, Any]
 
 AMOUNTS = ("epsilon", "rho", "error")
+NOISES = {"": "the more accurate", "laplace": "Laplace", "gaussian": "Gaussian"}
 _KEPT = ("name", *AMOUNTS, "delta", "noise", "where", "by")
 """What a release keeps when something else is asked for."""
 
@@ -262,7 +256,7 @@ KINDS = (
 )
 BY_TITLE = {kind.title: kind for kind in KINDS}
 WRITTEN: Mapping[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
-    "at": ("Shares", numbers_text, read_list),
+    "at": ("Shares", list_text, read_list),
     "k": ("Clusters", str, read_value),
 }
 """Further keys that are written: what their field is called, and how it shows and reads them."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
@@ -19,8 +18,7 @@ from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.release.spec import policy_from_section, policy_to_section
 from blowfish_privacy.results.pictures.figure import round_steps
-from blowfish_privacy.studio.entries import read_condition, read_value, with_key
-from blowfish_privacy.support.exact import show
+from blowfish_privacy.studio.entries import in_file, read_condition, read_value, with_key
 
 Body: TypeAlias = dict[str, Any]
 Mode: TypeAlias = Literal["full", "attributes", "cards", "presence", "other"]
@@ -141,12 +139,12 @@ def first_choice(kind: Kind, attribute: Attribute) -> Any:
 
 def threshold_choice(theta: Fraction) -> Any:
     """Write that values at most so far apart are secret."""
-    return {"threshold": written(theta)}
+    return {"threshold": in_file(theta)}
 
 
 def width_choice(width: Fraction) -> Any:
     """Write blocks of one width."""
-    return {"partition": {"widths": written(width)}}
+    return {"partition": {"widths": in_file(width)}}
 
 
 def groups_choice(attribute: Attribute, groups: Sequence[int]) -> Any:
@@ -161,7 +159,7 @@ def cuts_choice(attribute: Attribute, cuts: Sequence[int]) -> Any:
     # A range of values is written by its two ends; of bins these are edges.
     bounds = getattr(attribute, "bounds", None)
     if bounds is not None:
-        blocks = [[written(bounds[start]), written(bounds[end])] for start, end in pairwise(starts)]
+        blocks = [[in_file(bounds[start]), in_file(bounds[end])] for start, end in pairwise(starts)]
     else:
         blocks = [[attribute.value(start), attribute.value(end - 1)] for start, end in pairwise(starts)]
     return {"partition": {"blocks": blocks}}
@@ -182,16 +180,6 @@ def cuts_of(graph: SecretGraph) -> list[int] | None:
     return cuts if len({*groups}) == len(cuts) + 1 else None
 
 
-def written(number: Fraction) -> Any:
-    """Write a number as a file does: whole, decimal or, if it must be, as the text of a fraction."""
-    if number.denominator == 1:
-        return int(number)
-    try:
-        return Decimal(show(number))
-    except InvalidOperation:
-        return show(number)
-
-
 def _round(number: Fraction) -> Fraction:
     """Round up, so that a form begins with a number that people like."""
     return Fraction(next(step for step in round_steps() if step >= number))
@@ -201,6 +189,15 @@ def _round(number: Fraction) -> Fraction:
 
 MOST_FIELDS = 12
 """Counts of a table beyond which they are written into one field, not one for each."""
+SIZES = {
+    "known": "Everybody may know it; the data are asked for it",
+    "stated": "Everybody knows it, and it is",
+    "unknown": "It is secret: whether a person is in the table at all must not show",
+}
+COMPENSATION = {
+    "anywhere": "Other people's values may be anything",
+    "secret-moves": "Other people move along secret pairs only: weaker, see the words of the policy",
+}
 _DEFAULTS = {"size": "known", "rows_per_person": 1, "compensation": "anywhere"}
 
 

@@ -170,17 +170,6 @@ def _table(effects: Sequence[FactEffect], what: str) -> None:
     plain_table(header, [(each.release, error(each.without), error(each.given), each.words) for each in effects])
 
 
-_SIZES = {
-    "known": "Everybody may know it; the data are asked for it",
-    "stated": "Everybody knows it, and it is",
-    "unknown": "It is secret: whether a person is in the table at all must not show",
-}
-_COMPENSATION = {
-    "anywhere": "Other people's values may be anything",
-    "secret-moves": "Other people move along secret pairs only: weaker, see the words of the policy",
-}
-
-
 def facts(workshop: Workshop) -> None:
     """Fill the room."""
     heading(
@@ -256,7 +245,7 @@ def _people(workshop: Workshop) -> None:
 
     def ask_number(title: str, name: str) -> ui.input:
         def now() -> str:
-            return "" if stated(name) in _SIZES else str(stated(name))
+            return "" if stated(name) in choices.SIZES else str(stated(name))
 
         def take(text: str) -> None:
             problem = workshop.change(choices.with_option(workshop.body, name, read_value(text)))
@@ -275,9 +264,11 @@ def _people(workshop: Workshop) -> None:
             return
 
         def now() -> str:
-            return stated("size") if stated("size") in _SIZES else "stated"
+            return stated("size") if stated("size") in choices.SIZES else "stated"
 
-        choice = offer("The number of records", _SIZES, now, lambda value: value == "stated" or take("size", value))
+        choice = offer(
+            "The number of records", choices.SIZES, now, lambda value: value == "stated" or take("size", value)
+        )
         ask_number("Number of records", "size").bind_visibility_from(choice, "value", value="stated")
 
     section("The number of records")
@@ -288,4 +279,4 @@ def _people(workshop: Workshop) -> None:
     with ui.expansion("More: how others move along", icon="tune").classes("w-full").props("dense"):
         note("A known count stays true when one person's value changes only if other people's values change along.")
         now = partial(stated, "compensation")
-        offer("How others move along", _COMPENSATION, now, partial(take, "compensation"))
+        offer("How others move along", choices.COMPENSATION, now, partial(take, "compensation"))

@@ -471,12 +471,12 @@ def _said(outcome: Outcome | None) -> None:
         return
     if outcome.problem is not None:
         problem_card(outcome.problem)
-    elif (plan := outcome.plan) is not None and outcome.view is not None:
+    elif (plan := outcome.plan) is not None and outcome.said is not None:
         ui.label(asked_words(plan))
         cost = "costs nothing"
         if outcome.paid is not None:
             cost = f"paid for (entry {outcome.paid.number} of the ledger): costs nothing more"
         elif plan.amount:
-            cost = f"costs {plan.certificate.loss.measure.words(plan.amount)} on {outcome.view['lost_on']}"
+            cost = f"costs {plan.certificate.loss.measure.words(plan.amount)} on {outcome.said.accuracy['lost_on']}"
         error = f"typical error {error_words(plan)}" if plan.amount else "exact"
         note(f"{cost}; {error}")

@@ -46,7 +46,6 @@ from blowfish_privacy.studio.workshop import Signal, Workshop
 
 _TITLES = {"epsilon": "Epsilon", "rho": "Rho", "error": "Typical error"}
 _WAYS = {"epsilon": "spend epsilon", "rho": "spend rho", "error": "reach an error"}
-_NOISES = {"": "the more accurate", "laplace": "Laplace", "gaussian": "Gaussian"}
 _AUTOMATIC = "chosen for you"
 
 
@@ -306,7 +305,7 @@ class ReleaseForm:
 
         with _grid("gap-4 py-2", "13rem"):
             self._write("Name", lambda: self._name, self._rename)
-            detail("noise", "Noise", _NOISES)
+            detail("noise", "Noise", forms.NOISES)
             chosen = self._entry.get("mechanism") or ""
             mechanisms = dict.fromkeys([chosen, "", *self._mechanisms()])
             detail("mechanism", "Mechanism", {name: name or _AUTOMATIC for name in mechanisms})

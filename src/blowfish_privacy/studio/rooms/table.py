@@ -30,6 +30,7 @@ from blowfish_privacy.studio.parts import (
     problem_in,
     say_problem,
     section,
+    showing,
     shows_later,
     try_change,
     typed_in,
@@ -426,14 +427,12 @@ class _Columns:
         return self._rows().get(name, declaring.Row(name, "", ""))
 
     def _row(self, name: str) -> None:
-        def holds() -> None:
-            row = self._named(name)
+        def holds(row: declaring.Row) -> None:
             TextElement(tag="span", text=name).classes("text-weight-medium studio-break")
             if row.holds and row.holds != "as declared":
                 note(row.holds)
 
-        def said() -> None:
-            row = self._named(name)
+        def said(row: declaring.Row) -> None:
             TextElement(tag="span", text=row.said or "not declared").classes("" if row.said else "studio-note")
             if not row.fits:
                 with ui.row().classes("items-center gap-1 no-wrap studio-warning"):
@@ -441,7 +440,7 @@ class _Columns:
                     TextElement(tag="span", text="The column is of another type")
 
         for part in (holds, said):
-            live(part, self._workshop.changed, self._looked, shows=lambda: self._named(name)).classes("min-w-0")
+            showing(lambda: self._named(name), part, self._workshop.changed, self._looked, classes="min-w-0")
         with ui.row().classes("gap-1 no-wrap"):
             self._actions(name)
 
