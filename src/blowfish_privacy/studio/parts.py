@@ -242,14 +242,14 @@ class AmountControl:
     ) -> None:
         self._title, self._stops, self._choose, self._preview = title, stops, choose, preview
         self._shown = amount
-        with ui.row().classes("w-full items-center gap-4 no-wrap"):
+        with ui.row().classes("w-full items-center gap-x-4 gap-y-2"):
             least, most = written(stops[0]), written(stops[-1])
             ui.label(least).classes("studio-note").props("aria-hidden=true")
-            self._slider = ui.slider(min=0, max=len(stops) - 1, step=1, value=self._stop).classes("flex-1 min-w-0")
+            self._slider = ui.slider(min=0, max=len(stops) - 1, step=1, value=self._stop).classes("flex-1 min-w-40")
             self._slider.props("label").props["aria-label"] = f"{name or title}, on a scale from {least} to {most}"
             ui.label(most).classes("studio-note").props("aria-hidden=true")
             self._field = ui.input(title, value=written(amount)).props("dense outlined no-error-icon hide-bottom-space")
-            self._field.classes("w-28")
+            self._field.classes("w-44 max-w-full")
         self._words = ui.label().classes("studio-note").props("aria-live=polite").style("min-height: 1.3rem")
         self._say(amount)
         # While the handle moves only the number follows; the file changes when it is let go.
