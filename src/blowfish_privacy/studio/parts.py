@@ -824,5 +824,5 @@ def shows_later(work: Callable[[], Made], build: Callable[[Made], object], doing
             with place:
                 build(made)
 
-    with place:
-        ui.timer(0, fill, once=True)
+    # Beside the place, not in it: a timer that goes takes its work along.
+    ui.timer(0, fill, once=True)
