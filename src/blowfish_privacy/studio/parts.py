@@ -174,24 +174,24 @@ _PATIENT = "transition: opacity 0.15s ease 0.2s"
 """What is ready within a fifth of a second never turns grey."""
 
 
-def greys(element: ui.element, signal: Signal, stale: Callable[[], bool]) -> ui.element:
-    """Grey an element while what it shows is being worked out anew."""
+def greys(element: ui.element, workshop: Workshop) -> ui.element:
+    """Grey an element, which shows plans, while these are being worked out anew."""
     element.style(_PATIENT)
 
     def refresh() -> None:
-        if stale():
+        if workshop.stale:
             element.classes("studio-stale").props("aria-busy=true")
         else:
             element.classes(remove="studio-stale").props(remove="aria-busy")
 
-    follow(element, refresh, signal)
+    follow(element, refresh, workshop.planned)
     return element
 
 
-def spinner(signal: Signal, stale: Callable[[], bool]) -> None:
-    """Turn while something is being worked out; it keeps its place when it does not."""
+def spinner(workshop: Workshop) -> None:
+    """Turn while plans are being worked out; it keeps its place when it does not."""
     turning = ui.spinner(size="1.2rem").props('aria-label="Working it out"').style(_PATIENT)
-    follow(turning, lambda: turning.style(f"opacity: {1 if stale() else 0}"), signal)
+    follow(turning, lambda: turning.style(f"opacity: {1 if workshop.stale else 0}"), workshop.planned)
 
 
 def once_open(expansion: ui.expansion, build: Callable[[], None]) -> None:

@@ -45,7 +45,7 @@ def budget(workshop: Workshop) -> None:
     """Fill the room."""
     with ui.row().classes("w-full items-start justify-between no-wrap"):
         heading("Budget", "The most that all releases together may lose on any two values that nobody may tell apart.")
-        spinner(workshop.planned, lambda: workshop.stale)
+        spinner(workshop)
 
     def room() -> None:
         with ui.card().classes("studio-card").props("flat"):
@@ -192,7 +192,7 @@ class _Balances:
             rows.classes("w-full flex flex-wrap gap-x-6 gap-y-1")
         self._whole = ui.column().classes("w-full gap-4")
         for element in (switches, self._whole):
-            greys(element, workshop.planned, lambda: workshop.stale)
+            greys(element, workshop)
         with self._whole:
             self._words = ui.column().classes("w-full gap-1")
             self._chart = ui.echart({}, renderer="svg").classes("w-full").props("role=img")

@@ -359,7 +359,7 @@ class _Choice:
                 boxes.classes("w-full flex flex-col gap-4")
                 ui.separator()
                 live(self._totals, planned, self._chosen, shows=lambda: (id(workshop.planning), self._names))
-            greys(plans, planned, lambda: workshop.stale)
+            greys(plans, workshop)
             live(self._obstacles, planned, workshop.changed, shows=self._missing).classes("flex flex-col gap-2")
             self._review_button()
 

@@ -377,7 +377,7 @@ class ReleasePictures:
                 _Picture("If you spent more or less", _by_amount, 280, patient=True),
             ]
         for element in (words, self._container):
-            greys(element, workshop.planned, lambda: workshop.stale)
+            greys(element, workshop)
         follow(self._container, self._refresh, workshop.planned)
 
     @property
@@ -477,7 +477,7 @@ def releases(workshop: Workshop) -> None:
             "Releases",
             "What you will publish, and how wrong the noise will make it. No value is read and nothing is spent here.",
         )
-        spinner(workshop.planned, lambda: workshop.stale)
+        spinner(workshop)
 
     needs = "First choose a table and declare its attributes: then there is something to release."
     with_policy(workshop, needs, lambda: _Releases(workshop)).classes("flex flex-col gap-4")
@@ -536,7 +536,7 @@ class _Releases:
                 with ui.element("h2").classes("flex-1 m-0 text-base leading-normal").style("min-width: 14rem"):
                     self._handle(name, opened=opened)
                 shown = showing(lambda: _figures(workshop, name), figures, workshop.planned)
-                greys(shown.classes(remove="w-full"), workshop.planned, lambda: workshop.stale)
+                greys(shown.classes(remove="w-full"), workshop)
             if opened:
                 with ui.column().classes("w-full gap-5"):
                     ReleaseForm(workshop, name, renamed=self._renamed)
