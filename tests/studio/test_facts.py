@@ -76,7 +76,7 @@ def test_a_count_of_some_records(studio, page):
     # The button moves when the form for one count takes the place of that for a table.
     expect(page.get_by_label("age, as in")).to_be_visible()
     page.get_by_role("button", name="Add this fact").click()
-    expect(page.get_by_role("alert")).to_contain_text("no condition")
+    expect(page.get_by_role("alert")).to_contain_text("count must not be empty")
     page.get_by_label("age, as in").fill("0 to 4")
     page.get_by_label("How many they are").fill("about 100")
     page.get_by_role("button", name="Add this fact").click()

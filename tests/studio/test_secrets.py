@@ -55,7 +55,7 @@ def test_a_distance_is_chosen_by_a_handle_and_by_a_number(studio, page):
     expect(field).to_have_value("6")
     field.fill("minus")
     field.press("Enter")
-    expect(page.get_by_text("a number above 0")).to_be_visible()
+    expect(page.get_by_text("must be a finite number, got 'minus'")).to_contain_text("The file keeps 6.")
     expect(editor(page)).to_contain_text("threshold: 6")
 
 

@@ -130,7 +130,7 @@ def test_what_is_wrong_or_needed_is_said_and_changes_nothing(studio, page, with_
     running = studio(SMALL.replace("[age, sex]", "[age]"))
     visit(page, running.address)
     button(page, "Change age").click()
-    for value, said in (("x", "must be a whole number"), ("-5", "is above the upper bound")):
+    for value, said in (("x", "must be two whole numbers"), ("-5", "is above the upper bound")):
         dialog(page).get_by_label("Largest value").fill(value)
         dialog(page).get_by_role("button", name="Change").click()
         expect(dialog(page).get_by_role("alert")).to_contain_text(said)

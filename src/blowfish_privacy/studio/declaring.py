@@ -20,7 +20,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.checks import PolicyCheck, check_data
 from blowfish_privacy.studio.draft import Problem, tried
-from blowfish_privacy.studio.entries import declared
+from blowfish_privacy.studio.entries import declared, read_value
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.postgresql import Address, is_address, refuse_address
 
@@ -73,10 +73,8 @@ class AttributeForm:
         missing = declared.get("missing", "error")
         shared["missing"] = "" if missing == "error" else _shown(missing)
         stated = declared[kind]
-        if kind == "integer":
-            return cls(low=str(stated[0]), high=str(stated[1]), **shared)
-        if kind in ("decimal", "date"):
-            rules = {"step": str(declared.get("step", "day")), "round": str(declared.get("round", "error"))}
+        if kind in ("integer", "decimal", "date"):
+            rules = {key: str(declared[key]) for key in ("step", "round") if key in declared}
             return cls(low=str(stated[0]), high=str(stated[1]), **rules, **shared)
         if kind == "binned":
             return cls(edges=", ".join(map(_shown, stated)), **shared)
@@ -89,52 +87,38 @@ class AttributeForm:
         return cls(levels="\n".join(map(", ".join, lines)), **shared)
 
     def declaration(self) -> dict[str, Any]:
-        """Return the declaration, or say which field is wrong."""
+        """Write the declaration as a file has it, which says what is wrong with it."""
         declared = {self.kind: self._stated()}
         if self.kind == "decimal":
-            declared["step"] = _number(self.step, "the step")
+            declared["step"] = read_value(self.step)
             declared |= {} if self.round == "error" else {"round": self.round}
         if self.kind == "date":
             declared["step"] = self.step if self.step in STEPS else "day"
         if self.clamp and self.kind in CLAMPED:
             declared["outside"] = "clamp"
         if missing := self.missing.strip():
-            read = {"integer": _whole, "decimal": _number, "binned": _number, "categorical": self._category}
-            what = "what missing values count as"
-            declared["missing"] = read[self.kind](missing, what) if self.kind in read else missing
+            read = {"categorical": self._category, "date": str, "hierarchy": str}
+            declared["missing"] = read.get(self.kind, read_value)(missing)
         return declared
 
     def _stated(self) -> Any:
         """Read what stands at the name of the kind."""
-        if self.kind in ("integer", "decimal"):
-            read = _whole if self.kind == "integer" else _number
-            return [read(self.low, "the smallest value"), read(self.high, "the largest value")]
-        if self.kind == "date":
-            return [self.low.strip(), self.high.strip()]
-        if self.kind == "binned":
-            edges = [each for each in re.split(r"[\s,;]+", self.edges) if each]
-            if len(edges) < 2:
-                raise DomainError("bins need at least two edges.", hint="write them with commas between: 0, 10, 20.")
-            return [_number(edge, "an edge") for edge in edges]
+        if self.kind == "hierarchy":
+            if file := self.file.strip():
+                return {"file": file}
+            levels, tree = read_levels(self.levels)
+            return {"levels": levels, "tree": tree}
         if self.kind == "categorical":
-            names = split_names(self.categories)
-            if not names:
-                hint = "write one in each line, or commas between them."
-                raise DomainError("there are no categories yet.", hint=hint)
-            return [self._category(name, "a category") for name in names]
-        if self.file.strip():
-            return {"file": self.file.strip()}
-        levels, tree = read_levels(self.levels)
-        return {"levels": levels, "tree": tree}
+            return [self._category(name) for name in split_names(self.categories)]
+        if self.kind == "binned":
+            return [read_value(edge) for edge in re.split(r"[\s,;]+", self.edges) if edge]
+        read = str.strip if self.kind == "date" else read_value
+        return [read(self.low), read(self.high)]
 
-    def _category(self, name: str, what: str) -> Any:
-        if self.values == "numbers":
-            return _whole(name, what)
-        if self.values == "text":
-            return name
-        if name.casefold() not in ("true", "false"):
-            raise DomainError(f"{brief(name)} is neither true nor false.")
-        return name.casefold() == "true"
+    def _category(self, name: str) -> Any:
+        if self.values == "truth":
+            return {"true": True, "false": False}.get(name.casefold(), name)
+        return read_value(name) if self.values == "numbers" else name
 
 
 def split_names(text: str) -> list[str]:
@@ -156,24 +140,17 @@ def equal_edges(low: str, high: str, width: str) -> str:
     edges = [first]
     while edges[-1] < last:
         edges.append(min(edges[-1] + step, last))
-    return ", ".join(f"{Decimal(edge).normalize():f}" for edge in edges)
+    return ", ".join(f"{edge.normalize():f}" for edge in edges)
 
 
-def _whole(text: str, what: str) -> int:
-    try:
-        return int(text.strip())
-    except ValueError:
-        raise DomainError(f"{what} must be a whole number, got {brief(text)}.") from None
-
-
-def _number(text: str, what: str) -> int | Decimal:
+def _number(text: str, what: str) -> Decimal:
     try:
         number = Decimal(text.strip())
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite():
         raise DomainError(f"{what} must be a number, got {brief(text)}.", hint="write decimals with a point.")
-    return int(number) if re.fullmatch(r"[-+]?[0-9]+", text.strip()) else number
+    return number
 
 
 def _shown(value: Any) -> str:

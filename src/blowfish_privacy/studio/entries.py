@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
@@ -13,7 +13,9 @@ from typing import Any, Literal, TypeAlias
 from blowfish_privacy.domain import Attribute, Date, Domain, Hierarchy
 from blowfish_privacy.domain import Decimal as DecimalAttribute
 from blowfish_privacy.errors import BlowfishError, QueryError
+from blowfish_privacy.queries import Query
 from blowfish_privacy.queries.query import check_asked, read_asked, split
+from blowfish_privacy.statements.plan import TITLES
 from blowfish_privacy.support import yaml_text
 from blowfish_privacy.support.exact import show, stated_amount
 
@@ -36,7 +38,7 @@ def amounts(key: str) -> list[Decimal]:
     return [Decimal(written(stop)) for stop in (*found, Decimal(1).scaleb(most))]
 
 
-def nearest(amount: Fraction, stops: Sequence[Decimal]) -> int:
+def nearest(amount: Fraction, stops: Sequence[Amount]) -> int:
     """Return the number of the stop that is nearest to an amount, by their ratio."""
     wanted = log(min(max(amount, _LEAST), 1 / _LEAST))
     return min(range(len(stops)), key=lambda number: abs(log(float(stops[number])) - wanted))
@@ -50,9 +52,9 @@ def written(amount: Amount) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def in_file(amount: Amount) -> Decimal | str:
-    """Return what stands in a file for an amount."""
-    return amount if isinstance(amount, Decimal) else written(amount)
+def in_file(amount: Amount) -> int | Decimal | str:
+    """Return what stands in a file for an amount: a number, or the text of a fraction that no decimal is equal to."""
+    return amount if isinstance(amount, Decimal) else read_value(show(amount))
 
 
 def read_amount(text: object) -> Amount | None:
@@ -129,20 +131,13 @@ _TO = " to "
 
 def condition_text(chosen: Any, attribute: Attribute | None) -> str:
     """Write a choice of values for a field of a form."""
-
-    def range_text(ends: Sequence[Any]) -> str:
-        return _TO.join(map(_text, ends))
-
-    def list_text(values: Sequence[Any]) -> str:
-        return ", ".join(range_text(value) if isinstance(value, list) else _text(value) for value in values)
-
     if isinstance(chosen, Mapping):
-        return range_text(chosen["range"]) if "range" in chosen else list_text(chosen["values"])
+        return _TO.join(map(_text, chosen["range"])) if "range" in chosen else list_text(chosen["values"])
     if not isinstance(chosen, list):
         return _text(chosen)
     plain = not any(isinstance(part, list) for part in chosen)
     is_range = len(chosen) == 2 and plain and attribute is not None and attribute.ordered
-    return range_text(chosen) if is_range else list_text(chosen)
+    return _TO.join(map(_text, chosen)) if is_range else list_text(chosen)
 
 
 def read_condition(text: str, attribute: Attribute) -> Any:
@@ -155,8 +150,8 @@ def read_condition(text: str, attribute: Attribute) -> Any:
     def read(part: str) -> Any:
         if not attribute.ordered:
             return _spelt(attribute).get(part.strip(), part.strip())
-        ends = part.split(_TO)
-        return [_value(end) for end in ends] if len(ends) == 2 else _value(part)
+        ends = part.replace("..", _TO).split(_TO)
+        return [read_value(end) for end in ends] if len(ends) == 2 else read_value(part)
 
     parts = [read(part) for part in whole.split(",") if part.strip()]
     if len(parts) == 1:
@@ -165,14 +160,14 @@ def read_condition(text: str, attribute: Attribute) -> Any:
     return {"values": parts} if two_values else parts
 
 
-def numbers_text(numbers: Sequence[Any]) -> str:
-    """Write a list of numbers for a field of a form."""
-    return ", ".join(map(_text, numbers))
+def list_text(values: Sequence[Any]) -> str:
+    """Write a list of values, some of which may be ranges, for a field of a form."""
+    return ", ".join(_TO.join(map(_text, value)) if isinstance(value, list) else _text(value) for value in values)
 
 
 def read_list(text: str) -> list[Any]:
     """Read a list of numbers or names, separated by commas."""
-    return [_value(part) for part in text.split(",") if part.strip()]
+    return [read_value(part) for part in text.split(",") if part.strip()]
 
 
 def tables_text(tables: Sequence[Sequence[str]]) -> str:
@@ -191,9 +186,16 @@ def _spelt(attribute: Attribute) -> dict[str, Any]:
     return {attribute.show(position): attribute.value(position) for position in range(min(attribute.size, 10_000))}
 
 
-def _value(text: str) -> Any:
-    """Read a number or a text as a file does."""
-    return yaml_text.parse(text.strip()) if text.strip().lstrip("+-")[:1].isdigit() else text.strip()
+def read_value(text: str) -> Any:
+    """Read a number as a file does; anything else stays the text that it is, which a file may refuse."""
+    text = text.strip()
+    if not text.lstrip("+-")[:1].isdigit():
+        return text
+    try:
+        value = yaml_text.parse(text)
+    except BlowfishError:
+        return text
+    return text if isinstance(value, dict | list) else value
 
 
 def _text(value: Any) -> str:
@@ -210,6 +212,7 @@ Takes: TypeAlias = Literal["one", "several", "two", "tables", "ways"]
 Entry: TypeAlias = dict[str, Any]
 
 AMOUNTS = ("epsilon", "rho", "error")
+NOISES = {"": "the more accurate", "laplace": "Laplace", "gaussian": "Gaussian"}
 _KEPT = ("name", *AMOUNTS, "delta", "noise", "where", "by")
 """What a release keeps when something else is asked for."""
 
@@ -219,37 +222,44 @@ class Kind:
     """A kind of release that a form can ask for."""
 
     keyword: str
-    title: str
     says: str
     takes: Takes
-    also: Mapping[str, Any]
+    also: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further keys with what they begin with."""
-    of_parts: bool = True
-    """Whether it may be asked of some records, and for groups of them."""
     least: int = 1
     """How many attributes it needs."""
 
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return "All small tables" if self.takes == "ways" else TITLES[self.keyword]
 
+    @property
+    def of_parts(self) -> bool:
+        """Whether it may be asked of some records, and for groups of them."""
+        return Query.kinds[self.keyword].instead_of_parts is None
+
+
+_QUARTERS = [Decimal("0.25"), Decimal("0.5"), Decimal("0.75")]
 KINDS = (
-    Kind("histogram", "Table of counts", "How many records have each combination of values.", "several", {}),
-    Kind("cumulative", "Distribution", "How many records are at or below each value: every range and quantile.",
-         "one", {}),
-    Kind("mean", "Mean", "The average of numbers, for everybody or for each group.", "one", {}),
-    Kind("sum", "Sum", "The total of numbers.", "one", {}),
-    Kind("quantiles", "Quantiles", "The values below which given shares of the records lie.",
-         "one", {"at": [Decimal("0.25"), Decimal("0.5"), Decimal("0.75")]}),
-    Kind("median", "Median", "The value in the middle.", "one", {}),
-    Kind("tables", "Several tables", "Tables of counts that agree with each other, from one release.", "tables", {}),
-    Kind("tables", "All small tables", "Every table of so many of the attributes; they agree with each other.",
-         "ways", {}, least=2),
-    Kind("range_grid", "Map", "A grid of two ordered attributes: how many records are in any rectangle.", "two", {},
-         least=2),
-    Kind("kmeans", "Clusters", "The centres of groups of records that lie close together.",
-         "several", {"k": 4}, of_parts=False),
-    Kind("synthetic", "Synthetic records", "Made-up records whose tables are close to those of the data.",
-         "several", {}, of_parts=False, least=2),
-)  # fmt: skip
+    Kind("histogram", "How many records have each combination of values.", "several"),
+    Kind("cumulative", "How many records are at or below each value: every range and quantile.", "one"),
+    Kind("mean", "The average of numbers, for everybody or for each group.", "one"),
+    Kind("sum", "The total of numbers.", "one"),
+    Kind("quantiles", "The values below which given shares of the records lie.", "one", {"at": _QUARTERS}),
+    Kind("median", "The value in the middle.", "one"),
+    Kind("tables", "Tables of counts that agree with each other, from one release.", "tables"),
+    Kind("tables", "Every table of so many of the attributes; they agree with each other.", "ways", least=2),
+    Kind("range_grid", "A grid of two ordered attributes: how many records are in any rectangle.", "two", least=2),
+    Kind("kmeans", "The centres of groups of records that lie close together.", "several", {"k": 4}),
+    Kind("synthetic", "Made-up records whose tables are close to those of the data.", "several", least=2),
+)
 BY_TITLE = {kind.title: kind for kind in KINDS}
+WRITTEN: Mapping[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
+    "at": ("Shares", list_text, read_list),
+    "k": ("Clusters", str, read_value),
+}
+"""Further keys that are written: what their field is called, and how it shows and reads them."""
 
 
 def kind_of(entry: Mapping[str, Any]) -> Kind | None:
@@ -308,6 +318,15 @@ def asked_for(kind: Kind, names: Sequence[str]) -> Any:
     if kind.takes == "ways":
         return {"ways": min(2, len(names)), "of": list(names)}
     return [list(names)] if kind.takes == "tables" else list(names)
+
+
+def with_names(entry: Entry, kind: Kind, names: Sequence[str]) -> Entry:
+    """Ask the same about other attributes; what is asked about is no group any more."""
+    asked = asked_for(kind, names)
+    if kind.takes == "ways":
+        asked["ways"] = min(entry[kind.keyword]["ways"], len(names))
+    groups = [name for name in groups_of(entry) if name not in names]
+    return with_key(with_key(entry, kind.keyword, asked), "by", groups)
 
 
 def available(domain: Domain) -> list[Kind]:

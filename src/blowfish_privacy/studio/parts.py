@@ -20,7 +20,6 @@ from blowfish_privacy.studio.draft import OverwriteError, Problem
 from blowfish_privacy.studio.entries import (
     MOST_LISTED,
     Amount,
-    amounts,
     nearest,
     position_of,
     read_amount,
@@ -77,16 +76,6 @@ def keeps_up(field: Any, value: Callable[[], Any], *signals: Signal) -> None:
                 field.value = now
 
     follow(field, refresh, *signals)
-
-
-def shows(field: Any, value: Callable[[], Any], signal: Signal) -> None:
-    """Show in a field what is true now, whenever a signal fires."""
-
-    def refresh() -> None:
-        if field.value != (now := value()):
-            field.value = now
-
-    follow(field, refresh, signal)
 
 
 def on_entered(field: Any, act: Callable[[], None]) -> None:
@@ -185,24 +174,24 @@ _PATIENT = "transition: opacity 0.15s ease 0.2s"
 """What is ready within a fifth of a second never turns grey."""
 
 
-def greys(element: ui.element, signal: Signal, stale: Callable[[], bool]) -> ui.element:
-    """Grey an element while what it shows is being worked out anew."""
+def greys(element: ui.element, workshop: Workshop) -> ui.element:
+    """Grey an element, which shows plans, while these are being worked out anew."""
     element.style(_PATIENT)
 
     def refresh() -> None:
-        if stale():
+        if workshop.stale:
             element.classes("studio-stale").props("aria-busy=true")
         else:
             element.classes(remove="studio-stale").props(remove="aria-busy")
 
-    follow(element, refresh, signal)
+    follow(element, refresh, workshop.planned)
     return element
 
 
-def spinner(signal: Signal, stale: Callable[[], bool]) -> None:
-    """Turn while something is being worked out; it keeps its place when it does not."""
+def spinner(workshop: Workshop) -> None:
+    """Turn while plans are being worked out; it keeps its place when it does not."""
     turning = ui.spinner(size="1.2rem").props('aria-label="Working it out"').style(_PATIENT)
-    follow(turning, lambda: turning.style(f"opacity: {1 if stale() else 0}"), signal)
+    follow(turning, lambda: turning.style(f"opacity: {1 if workshop.stale else 0}"), workshop.planned)
 
 
 def once_open(expansion: ui.expansion, build: Callable[[], None]) -> None:
@@ -236,31 +225,33 @@ def focus_on(label: str) -> None:
 
 
 class AmountControl:
-    """A slider on a logarithmic scale and a field for the number; ``choose`` is called when a person has chosen."""
+    """A slider that moves from stop to stop and a field for any number; ``choose`` is called when a person has chosen.
+
+    ``choose`` says whether the file took it. ``preview`` is called while the handle moves, and may say something.
+    """
 
     def __init__(
         self,
-        key: str,
         title: str,
+        stops: Sequence[Amount],
         amount: Amount,
-        choose: Callable[[Amount], None],
-        preview: Callable[[Amount], str] = lambda amount: "",
+        choose: Callable[[Amount], bool],
+        preview: Callable[[Amount], str],
+        *,
+        name: str = "",
     ) -> None:
-        self._stops, self._choose, self._preview = amounts(key), choose, preview
-        self._shown, self._title = amount, title
-        with ui.row().classes("w-full items-center gap-4 no-wrap"):
-            least, most = written(self._stops[0]), f"{self._stops[-1]:,f}"
+        self._title, self._stops, self._choose, self._preview = title, stops, choose, preview
+        self._shown = amount
+        with ui.row().classes("w-full items-center gap-x-4 gap-y-2"):
+            least, most = written(stops[0]), written(stops[-1])
             ui.label(least).classes("studio-note").props("aria-hidden=true")
-            self._slider = (
-                ui.slider(min=0, max=len(self._stops) - 1, step=1, value=self._stop)
-                .props(f'label aria-label="{title}, on a scale from {least} to {most}"')
-                .classes("flex-1 min-w-0")
-            )
+            self._slider = ui.slider(min=0, max=len(stops) - 1, step=1, value=self._stop).classes("flex-1 min-w-40")
+            self._slider.props("label").props["aria-label"] = f"{name or title}, on a scale from {least} to {most}"
             ui.label(most).classes("studio-note").props("aria-hidden=true")
             self._field = ui.input(title, value=written(amount)).props("dense outlined no-error-icon hide-bottom-space")
-            self._field.classes("w-28")
+            self._field.classes("w-44 max-w-full")
         self._words = ui.label().classes("studio-note").props("aria-live=polite").style("min-height: 1.3rem")
-        self._say()
+        self._say(amount)
         # While the handle moves only the number follows; the file changes when it is let go.
         self._slider.on("update:model-value", self._moving, throttle=0.05)
         self._slider.on("change", self._let_go)
@@ -268,26 +259,25 @@ class AmountControl:
 
     def show(self, amount: Amount) -> None:
         """Show another amount, which came from elsewhere."""
-        if amount != self._shown:
+        if Fraction(amount) != Fraction(self._shown):
             self._shown = amount
             self._slider.value, self._field.value = self._stop, written(amount)
-            self._say()
+            self._say(amount)
             self._refuse(None)
 
     @property
     def _stop(self) -> int:
         return nearest(Fraction(self._shown), self._stops)
 
-    def _say(self) -> None:
-        text = readable(Fraction(self._shown))
+    def _say(self, amount: Amount) -> None:
+        text = readable(Fraction(amount))
         self._slider.props(f'label-value="{text}" aria-valuetext="{text}"')
 
     def _moving(self, event: Any) -> None:
         stop = self._stops[int(event.args)]
-        text = written(stop)
         self._refuse(None)
-        self._field.value, self._words.text = text, self._preview(stop)
-        self._slider.props(f'label-value="{text}" aria-valuetext="{text}"')
+        self._field.value, self._words.text = written(stop), self._preview(stop)
+        self._say(stop)
 
     def _let_go(self, event: Any) -> None:
         self._words.text = ""
@@ -308,9 +298,10 @@ class AmountControl:
             self._field.props("error aria-invalid=true")
 
     def _take(self, amount: Amount) -> None:
-        if amount != self._shown:
-            self.show(amount)
-            self._choose(amount)
+        before = self._shown
+        self.show(amount)
+        if self._shown is not before and not self._choose(amount):
+            self.show(before)
 
 
 # Undo, redo and save, in the header of every room.
@@ -783,3 +774,74 @@ def picture(shown: TitledChart, *, titled: bool = True) -> None:
         chart(shown.option, shown.height)
         if shown.note:
             note(shown.note)
+
+
+# Parts that show a value, and nothing while there is none.
+
+
+def showing(
+    value: Callable[[], Made | None], build: Callable[[Made], object], *signals: Signal, classes: str = ""
+) -> ui.element:
+    """Build a part of a value, which is plain and can be compared, and again whenever a signal fires and it changed."""
+
+    def fill() -> None:
+        if (now := value()) is not None:
+            build(now)
+
+    return live(fill, *signals, shows=value).classes(f"{classes} empty:hidden")
+
+
+def with_policy(
+    workshop: Workshop, needs: str, fill: Callable[[], object], shows: Callable[[], Any] = lambda: ()
+) -> ui.element:
+    """Fill a room once the file has a policy, and anew when what it ``shows`` has changed; say before what it needs."""
+    return live(
+        lambda: notice(needs) if workshop.file is None else fill(),
+        workshop.changed,
+        shows=lambda: None if workshop.file is None else (shows(),),
+    )
+
+
+# Fields that show what the file says, and hand over what a person chooses or writes instead.
+
+
+def chosen_in(field: Any, now: Callable[[], Any], take: Callable[[Any], bool], signal: Signal) -> None:
+    """Let something be chosen; what is not taken goes back to what is true now."""
+    on_chosen(field, now, take)
+    keeps_up(field, now, signal)
+
+
+def typed_in(field: Any, now: Callable[[], str], take: Callable[[str], object], signal: Signal) -> None:
+    """Let something be written; it is taken when the person leaves the field, unless that is empty."""
+
+    def entered() -> None:
+        text = str(field.value or "").strip()
+        field.error = None
+        if text and text != now():
+            take(text)
+
+    if isinstance(field, ui.textarea):
+        field.on("blur", entered)
+    else:
+        on_entered(field, entered)
+    keeps_up(field, now, signal)
+
+
+# What takes a moment: worked out in a thread of its own, and shown when it is there.
+
+
+def shows_later(work: Callable[[], Made], build: Callable[[Made], object], doing: str = "") -> None:
+    """Build a part with what some work gives; a spinner turns until then, beside what is being done."""
+    with ui.column().classes("w-full gap-3") as place, ui.row().classes("items-center gap-3"):
+        ui.spinner()
+        note(doing)
+
+    async def fill() -> None:
+        made = await run.io_bound(work)
+        if made is not None and not place.is_deleted:
+            place.clear()
+            with place:
+                build(made)
+
+    # Beside the place, not in it: a timer that goes takes its work along.
+    ui.timer(0, fill, once=True)

@@ -36,7 +36,6 @@ from blowfish_privacy.statements.plan import (
     by_amount,
     by_part,
     by_size,
-    plan_view,
     sketched,
 )
 from blowfish_privacy.studio.draft import Problem, is_remote
@@ -245,11 +244,6 @@ class Said:
         error = sketched(rows, amount=amount) if rows and rows[0]["measure"] == key else None
         return "" if error is None else f"typical error about {about(error)}"
 
-    @cached_property
-    def view(self) -> Mapping[str, Any]:
-        """What the command line says of it."""
-        return plan_view(self.plan)
-
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -268,11 +262,6 @@ class Outcome:
     def name(self) -> str:
         """The name of the release."""
         return self.release.name
-
-    @property
-    def view(self) -> Mapping[str, Any] | None:
-        """What ``blowfish plan --json`` says of it; simulated bounds may take some tenths of a second."""
-        return None if self.said is None else self.said.view
 
     @property
     def due(self) -> bool:

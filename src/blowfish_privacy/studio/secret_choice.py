@@ -9,18 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
 from blowfish_privacy.domain import Attribute, Domain, Hierarchy
-from blowfish_privacy.errors import SpecError
 from blowfish_privacy.graphs.graph import SecretGraph
 from blowfish_privacy.policies import Policy
 from blowfish_privacy.release.spec import policy_from_section, policy_to_section
 from blowfish_privacy.results.pictures.figure import round_steps
-from blowfish_privacy.support.exact import exact, show
+from blowfish_privacy.studio.entries import in_file, read_condition, read_value, with_key
 
 Body: TypeAlias = dict[str, Any]
 Mode: TypeAlias = Literal["full", "attributes", "cards", "presence", "other"]
@@ -141,12 +139,12 @@ def first_choice(kind: Kind, attribute: Attribute) -> Any:
 
 def threshold_choice(theta: Fraction) -> Any:
     """Write that values at most so far apart are secret."""
-    return {"threshold": written(theta)}
+    return {"threshold": in_file(theta)}
 
 
 def width_choice(width: Fraction) -> Any:
     """Write blocks of one width."""
-    return {"partition": {"widths": written(width)}}
+    return {"partition": {"widths": in_file(width)}}
 
 
 def groups_choice(attribute: Attribute, groups: Sequence[int]) -> Any:
@@ -161,7 +159,7 @@ def cuts_choice(attribute: Attribute, cuts: Sequence[int]) -> Any:
     # A range of values is written by its two ends; of bins these are edges.
     bounds = getattr(attribute, "bounds", None)
     if bounds is not None:
-        blocks = [[written(bounds[start]), written(bounds[end])] for start, end in pairwise(starts)]
+        blocks = [[in_file(bounds[start]), in_file(bounds[end])] for start, end in pairwise(starts)]
     else:
         blocks = [[attribute.value(start), attribute.value(end - 1)] for start, end in pairwise(starts)]
     return {"partition": {"blocks": blocks}}
@@ -182,16 +180,6 @@ def cuts_of(graph: SecretGraph) -> list[int] | None:
     return cuts if len({*groups}) == len(cuts) + 1 else None
 
 
-def written(number: Fraction) -> Any:
-    """Write a number as a file does: whole, decimal or, if it must be, as the text of a fraction."""
-    if number.denominator == 1:
-        return int(number)
-    try:
-        return Decimal(show(number))
-    except InvalidOperation:
-        return show(number)
-
-
 def _round(number: Fraction) -> Fraction:
     """Round up, so that a form begins with a number that people like."""
     return Fraction(next(step for step in round_steps() if step >= number))
@@ -201,35 +189,35 @@ def _round(number: Fraction) -> Fraction:
 
 MOST_FIELDS = 12
 """Counts of a table beyond which they are written into one field, not one for each."""
+SIZES = {
+    "known": "Everybody may know it; the data are asked for it",
+    "stated": "Everybody knows it, and it is",
+    "unknown": "It is secret: whether a person is in the table at all must not show",
+}
+COMPENSATION = {
+    "anywhere": "Other people's values may be anything",
+    "secret-moves": "Other people move along secret pairs only: weaker, see the words of the policy",
+}
 _DEFAULTS = {"size": "known", "rows_per_person": 1, "compensation": "anywhere"}
 
 
 def with_fact(body: Body, fact: Mapping[str, Any]) -> Body:
     """Add a fact at the end."""
-    changed = deepcopy(body)
-    changed["policy"]["known"] = [*(body["policy"].get("known") or []), dict(fact)]
-    return changed
+    return _with_key(body, "known", [*(body["policy"].get("known") or []), dict(fact)])
 
 
 def without_fact(body: Body, number: int) -> Body:
     """Take a fact away; without any, the file does not speak of them."""
-    changed = deepcopy(body)
-    policy = changed["policy"]
-    policy["known"] = [fact for at, fact in enumerate(policy["known"]) if at != number]
-    if not policy["known"]:
-        del policy["known"]
-    return changed
+    return _with_key(body, "known", [fact for at, fact in enumerate(body["policy"]["known"]) if at != number])
 
 
 def with_option(body: Body, name: str, value: Any) -> Body:
     """State the size, the rows of a person or the compensation; what is the default is left out."""
-    changed = deepcopy(body)
-    policy = changed["policy"]
-    if value == _DEFAULTS[name]:
-        policy.pop(name, None)
-    else:
-        policy[name] = value
-    return changed
+    return _with_key(body, name, None if value == _DEFAULTS[name] else value)
+
+
+def _with_key(body: Body, key: str, value: Any) -> Body:
+    return {**body, "policy": with_key(body["policy"], key, value)}
 
 
 def option_of(body: Body, name: str) -> Any:
@@ -243,47 +231,25 @@ def cell_names(domain: Domain, names: Sequence[str], most: int = MOST_FIELDS) ->
     return [", ".join(map(str, table.record(cell).values())) for cell in islice(table.cells(), most)]
 
 
-def table_fact(domain: Domain, names: Sequence[str], counts: Sequence[str] | None) -> Body:
+def table_fact(names: Sequence[str], counts: Sequence[str] | None) -> Body:
     """Write a table that everybody knows, with its counts or, if these are None, without."""
-    if not names:
-        raise SpecError("the table has no attribute.", hint="choose one or more.")
-    fact: Body = {"marginal": list(names)}
-    if counts is None:
-        return fact
-    wanted = domain.project(names).size
-    if len(counts) != wanted:
-        raise SpecError(f"the table has {wanted:,} counts, got {len(counts):,}.", hint="0 counts too.")
-    return {**fact, "counts": [whole(count, "a count") for count in counts]}
+    return {"marginal": list(names)} | ({} if counts is None else {"counts": [*map(read_value, counts)]})
 
 
 def count_fact(domain: Domain, conditions: Mapping[str, Any], equals: str) -> Body:
-    """Write a count that everybody knows: of the records with these values, and how many if that is stated."""
-    chosen = {name: _choice(domain[name], given) for name, given in conditions.items() if given not in (None, "", [])}
-    if not chosen:
-        raise SpecError("the count has no condition.", hint="say which records are counted.")
-    stated = equals.strip()
-    return {"count": chosen, **({"equals": whole(stated, "the count")} if stated else {})}
+    """Write a count that everybody knows: of the records with these values, and how many if that is stated.
+
+    A condition on an ordered attribute is a text, and that on another a list of values.
+    """
+    chosen: Body = {}
+    for name, given in conditions.items():
+        if isinstance(given, str) and given.strip():
+            chosen[name] = read_condition(given, domain[name])
+        elif given and not isinstance(given, str):
+            chosen[name] = given[0] if len(given) == 1 else list(given)
+    return {"count": chosen} | ({"equals": read_value(equals)} if equals.strip() else {})
 
 
 def split_counts(text: str) -> list[str]:
     """Cut a pasted column of counts into its numbers."""
     return [part for part in re.split(r"[\s,;]+", text) if part]
-
-
-def whole(text: object, what: str) -> int:
-    """Read a whole number that is not negative."""
-    said = str(text).strip()
-    if not said.isascii() or not said.isdigit():
-        raise SpecError(f"{what} must be a whole number.", hint="write it without separators, as in 16192.")
-    return int(said)
-
-
-def _choice(attribute: Attribute, given: Any) -> Any:
-    """Read a condition: values from a list, or a number or a range of an ordered attribute as text."""
-    if not attribute.ordered:
-        return given[0] if len(given) == 1 else list(given)
-    ends = [end for end in re.split(r"\s+to\s+|\s*\.\.\s*", str(given).strip()) if end]
-    numbers = [written(exact(end, "a value", error=SpecError)) for end in ends]
-    if len(numbers) > 2:
-        raise SpecError("a range has two ends.", hint="write 17 to 25.")
-    return numbers[0] if len(numbers) == 1 else numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
 from hypothesis import given
@@ -13,16 +13,28 @@ from hypothesis import strategies as st
 
 import blowfish_privacy as bp
 from blowfish_privacy.domain import Attribute, choice_from_file
-from blowfish_privacy.errors import DomainError, SpecError
+from blowfish_privacy.errors import DomainError
+from blowfish_privacy.queries import Query
 from blowfish_privacy.release import spec
+from blowfish_privacy.release.spec import POLICY
 from blowfish_privacy.statements.plan import TITLES
 from blowfish_privacy.studio import secret_choice as entry
+from blowfish_privacy.studio.declaring import (
+    CLAMPED,
+    ROUNDS,
+    STEPS,
+    AttributeForm,
+    equal_edges,
+    split_names,
+    with_attribute,
+)
 from blowfish_privacy.studio.declaring import KINDS as KINDS_OF_VALUES
-from blowfish_privacy.studio.declaring import AttributeForm, equal_edges, split_names
 from blowfish_privacy.studio.draft import Draft
 from blowfish_privacy.studio.entries import (
+    AMOUNTS,
     BY_TITLE,
     KINDS,
+    NOISES,
     amount_of,
     amounts,
     available,
@@ -31,10 +43,10 @@ from blowfish_privacy.studio.entries import (
     condition_text,
     in_file,
     kind_of,
+    list_text,
     names_of,
     nearest,
     new_name,
-    numbers_text,
     possible,
     read_amount,
     read_condition,
@@ -143,6 +155,28 @@ def test_every_key_of_a_declaration_has_a_field(kind):
     assert written <= {field.name for field in fields(AttributeForm)}
 
 
+def words_of(accepted: Any) -> set[str]:
+    """Collect the words that a part of a file may be."""
+    inner = get_args(accepted)[:1] if get_origin(accepted) is Annotated else get_args(accepted)
+    if get_origin(accepted) is Literal:
+        return {*inner}
+    return {word for each in inner for word in words_of(each)}
+
+
+def test_what_forms_offer_is_what_the_file_accepts():
+    forms = {kind: Attribute.kinds[kind].file_form for kind in KINDS_OF_VALUES}
+    assert {*STEPS} == words_of(forms["date"].optional["step"])
+    assert {*ROUNDS} == words_of(forms["decimal"].optional["round"])
+    assert {*CLAMPED} == {kind for kind, form in forms.items() if "clamp" in words_of(form.optional["outside"])}
+    assert {*entry.COMPENSATION} == words_of(POLICY.optional["compensation"])
+    assert {*entry.SIZES} - {"stated"} == words_of(POLICY.optional["size"])
+    for kind in KINDS:
+        form = spec.release_form(Query.kinds[kind.keyword])
+        assert {*NOISES} - {""} == words_of(form.optional["noise"])
+        assert {*AMOUNTS, "name", kind.keyword, *kind.also} <= {*form.keys}
+        assert {*form.required} <= {"name", kind.keyword, *kind.also}
+
+
 def test_a_declaration_of_another_kind_has_no_form():
     assert AttributeForm.of({"own": 1}) is None
     # What the form does not know would be lost by a change.
@@ -161,14 +195,20 @@ def test_a_declaration_of_another_kind_has_no_form():
         AttributeForm("categorical", categories=" \n"),
         AttributeForm("categorical", categories="1\nb", values="numbers"),
         AttributeForm("categorical", categories="true\nno", values="truth"),
-        AttributeForm("hierarchy", levels="state, county"),
-        AttributeForm("hierarchy", levels='state, county\n"a'),
-        AttributeForm("hierarchy", levels="state, county\nA"),
     ],
 )
-def test_what_is_wrong_is_said(form):
+def test_the_file_says_what_is_wrong(form):
+    draft = Draft()
+    problem = draft.change(with_attribute({}, "own", form.declaration()))
+    assert problem is not None
+    assert "own" in problem.message
+    assert draft.text == ""
+
+
+@pytest.mark.parametrize("lines", ["state, county", 'state, county\n"a', "state, county\nA"])
+def test_lines_that_are_no_hierarchy_are_refused(lines):
     with pytest.raises(DomainError):
-        form.declaration()
+        AttributeForm("hierarchy", levels=lines).declaration()
 
 
 def test_names_are_pasted_in_lines_or_with_commas():
@@ -224,7 +264,7 @@ def test_explicit_spellings_are_shown_too():
 
 def test_lists_and_tables():
     assert read_list("0.25, 0.5") == [Decimal("0.25"), Decimal("0.5")]
-    assert numbers_text([Decimal("0.25"), Decimal("0.50")]) == "0.25, 0.5"
+    assert list_text([Decimal("0.25"), Decimal("0.50")]) == "0.25, 0.5"
     assert read_tables("age, sex\n\n wage ") == [["age", "sex"], ["wage"]]
     assert tables_text([["age", "sex"], ["wage"]]) == "age, sex\nwage"
 
@@ -352,11 +392,11 @@ def draft_and_domain() -> tuple[Draft, Any]:
 
 
 def test_facts_come_and_go() -> None:
-    draft, domain = draft_and_domain()
-    fact = entry.table_fact(domain, ["sex"], ["10", " 20 "])
+    draft, _ = draft_and_domain()
+    fact = entry.table_fact(["sex"], ["10", " 20 "])
     assert fact == {"marginal": ["sex"], "counts": [10, 20]}
     assert draft.change(entry.with_fact(draft.body, fact)) is None
-    assert draft.change(entry.with_fact(draft.body, entry.table_fact(domain, ["town"], None))) is None
+    assert draft.change(entry.with_fact(draft.body, entry.table_fact(["town"], None))) is None
     assert draft.file is not None
     assert len(draft.file.policy.known) == 2
     assert draft.change(entry.without_fact(draft.body, 0)) is None
@@ -389,20 +429,24 @@ def test_ranges_of_bins_end_at_edges() -> None:
     assert draft.change(entry.with_fact(draft.body, fact)) is None
 
 
-def test_mistakes_are_named() -> None:
-    _, domain = draft_and_domain()
-    with pytest.raises(SpecError, match="no attribute"):
-        entry.table_fact(domain, [], None)
-    with pytest.raises(SpecError, match="has 2 counts, got 1"):
-        entry.table_fact(domain, ["sex"], ["1"])
-    with pytest.raises(SpecError, match="whole number"):
-        entry.table_fact(domain, ["sex"], ["1", "-2"])
-    with pytest.raises(SpecError, match="no condition"):
-        entry.count_fact(domain, {"age": "", "sex": []}, "5")
-    with pytest.raises(SpecError, match="two ends"):
-        entry.count_fact(domain, {"age": "1 to 2 to 3"}, "")
-    with pytest.raises(SpecError, match="a value must be"):
-        entry.count_fact(domain, {"age": "young"}, "")
+def test_the_file_names_mistakes() -> None:
+    draft, domain = draft_and_domain()
+    text = draft.text
+    for fact, said in (
+        (entry.table_fact([], None), "a list of names, got []"),
+        (entry.table_fact(["sex"], ["1"]), "counts"),
+        (entry.table_fact(["sex"], ["1", "-2"]), "whole numbers from 0"),
+        (entry.table_fact(["sex"], ["1", ""]), "whole numbers from 0"),
+        (entry.count_fact(domain, {"age": "", "sex": []}, "5"), "must not be empty"),
+        (entry.count_fact(domain, {"age": "17"}, "about 5"), "equals must be a whole number"),
+        (entry.count_fact(domain, {"age": "1 to 2 to 3"}, ""), "1 to 2 to 3"),
+        (entry.count_fact(domain, {"age": "2: ["}, ""), "2: ["),
+        (entry.count_fact(domain, {"age": "young"}, ""), "young"),
+    ):
+        problem = draft.change(entry.with_fact(draft.body, fact))
+        assert problem is not None
+        assert said in problem.message, problem.message
+        assert draft.text == text
 
 
 def test_defaults_are_left_out() -> None:

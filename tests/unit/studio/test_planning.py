@@ -12,7 +12,7 @@ from blowfish_privacy.batch import Batch
 from blowfish_privacy.errors import BlowfishError, DataError
 from blowfish_privacy.ledger import create_ledger
 from blowfish_privacy.release import spec
-from blowfish_privacy.statements.plan import plans_view
+from blowfish_privacy.statements.plan import plan_view, plans_view
 from blowfish_privacy.studio.charts import plans as charts
 from blowfish_privacy.studio.charts.plans import balances
 from blowfish_privacy.studio.entries import KINDS, begun
@@ -33,7 +33,7 @@ def test_the_plans_are_those_of_the_command_line(folder):
     (folder / "people.yaml").write_text(FILE)
     create_ledger(folder / "people.ledger", budget=Fraction(1))
     planning, batch = Planning.of(spec.loads(FILE, folder), folder), Batch.open(folder / "people.yaml")
-    assert [outcome.view for outcome in planning.outcomes] == plans_view(batch.plans, None)["releases"]
+    assert [plan_view(plan) for plan in planning.plans] == plans_view(batch.plans, None)["releases"]
     assert [plan.key for plan in planning.plans] == [plan.key for plan in batch.plans]
     assert planning.quote == batch.quote
     assert planning.notes == ("Asked the data for the number of records alone, which is public here: 60.",)

@@ -13,6 +13,7 @@ from blowfish_privacy.privacy.measure import EPSILON, RHO, Strength
 from blowfish_privacy.release import spec
 from blowfish_privacy.studio import secret_choice as choices
 from blowfish_privacy.studio.draft import Draft
+from blowfish_privacy.studio.entries import in_file
 from blowfish_privacy.studio.secret_choice import with_fact
 from blowfish_privacy.studio.workshop import BUDGET, OWN, ChosenLoss, FactEffects, Workshop
 from blowfish_privacy.support import yaml_text
@@ -128,7 +129,7 @@ def test_what_a_policy_would_be_keeps_all_the_rest() -> None:
 
 
 def test_numbers_are_written_as_people_write_them() -> None:
-    assert [str(choices.written(Fraction(number))) for number in ("5", "0.25", "1/3")] == ["5", "0.25", "1/3"]
+    assert [str(in_file(Fraction(number))) for number in ("5", "0.25", "1/3")] == ["5", "0.25", "1/3"]
     assert [choices.first_choice("threshold", bp.Integer(0, high)) for high in (5, 73, 200, 4356)] == [
         {"threshold": 1},
         {"threshold": 10},

@@ -25,15 +25,16 @@ from blowfish_privacy.studio.parts import (
     keyed,
     live,
     note,
-    notice,
     on_entered,
     plain_table,
     problem_card,
     redraw,
     say_problem,
     section,
+    showing,
     spinner,
     try_change,
+    with_policy,
 )
 from blowfish_privacy.studio.planning import Outcome, Planning
 from blowfish_privacy.studio.workshop import Workshop
@@ -44,12 +45,9 @@ def budget(workshop: Workshop) -> None:
     """Fill the room."""
     with ui.row().classes("w-full items-start justify-between no-wrap"):
         heading("Budget", "The most that all releases together may lose on any two values that nobody may tell apart.")
-        spinner(workshop.planned, lambda: workshop.stale)
+        spinner(workshop)
 
     def room() -> None:
-        if workshop.file is None:
-            notice("First choose a table and declare its attributes: then there is something to budget for.")
-            return
         with ui.card().classes("studio-card").props("flat"):
             section("The ledger")
             with ui.column().classes("w-full gap-4 items-start"):
@@ -58,7 +56,8 @@ def budget(workshop: Workshop) -> None:
             section("What the releases take")
             _Balances(workshop)
 
-    live(room, workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-5")
+    needs = "First choose a table and declare its attributes: then there is something to budget for."
+    with_policy(workshop, needs, room).classes("flex flex-col gap-5")
     # Others may have spent from the ledger, or made it, since the plans were made.
     workshop.replan()
 
@@ -74,8 +73,7 @@ def _ledger(workshop: Workshop) -> None:
         try_change(workshop, body)
 
     def described() -> None:
-        planning = workshop.planning
-        if planning is None:
+        if (planning := workshop.planning) is None:
             note("Working out the plans.")
             return
         state = planning.state
@@ -89,17 +87,11 @@ def _ledger(workshop: Workshop) -> None:
         elif state.problem is not None:
             problem_card(state.problem)
 
-    def holds() -> Any:
-        planning = workshop.planning
-        return planning and planning.state.shown
-
     def missing() -> str | None:
         planning = workshop.planning
         return planning.state.name if planning is not None and planning.state.missing else None
 
-    def making() -> None:
-        if (name := missing()) is None:
-            return
+    def making(name: str) -> None:
         ui.label(f"There is no ledger {name} yet. It must be made before the first release; its budget is then fixed.")
         button = ui.button("Create the ledger", icon="add", on_click=lambda: _create(workshop)).props("no-caps")
 
@@ -110,21 +102,20 @@ def _ledger(workshop: Workshop) -> None:
 
     def form() -> str | None:
         """Return what form the budget is stated in while no ledger fixes it; None where one does."""
-        planning = workshop.planning
-        if planning is None or planning.state.ledger is not None:
+        if workshop.planning is None or workshop.planning.state.ledger is not None:
             return None
         stated = workshop.good_body.get("budget")
         return "epsilon and delta" if isinstance(stated, dict) and "rho" not in stated else "one number"
 
-    def budget_field() -> None:
-        if form() == "one number":
+    def budget_field(form: str) -> None:
+        if form == "one number":
             _budget_field(workshop)
-        elif form() is not None:
+        else:
             note("The budget is one of epsilon and delta: change it in the file.")
 
-    live(described, workshop.planned, shows=holds)
-    live(budget_field, workshop.planned, workshop.changed, shows=form)
-    live(making, workshop.planned, shows=missing)
+    live(described, workshop.planned, shows=lambda: workshop.planning and workshop.planning.state.shown)
+    showing(form, budget_field, workshop.planned, workshop.changed)
+    showing(missing, making, workshop.planned)
 
 
 _COUNTS = {"epsilon": "epsilon", "rho": "rho (Gaussian noise too)"}
@@ -201,7 +192,7 @@ class _Balances:
             rows.classes("w-full flex flex-wrap gap-x-6 gap-y-1")
         self._whole = ui.column().classes("w-full gap-4")
         for element in (switches, self._whole):
-            greys(element, workshop.planned, lambda: workshop.stale)
+            greys(element, workshop)
         with self._whole:
             self._words = ui.column().classes("w-full gap-1")
             self._chart = ui.echart({}, renderer="svg").classes("w-full").props("role=img")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from nicegui import background_tasks, run, ui
+from nicegui import background_tasks, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from blowfish_privacy.errors import BlowfishError
@@ -28,6 +28,8 @@ from blowfish_privacy.studio.parts import (
     problem_in,
     say_problem,
     section,
+    showing,
+    shows_later,
     worked_out,
 )
 from blowfish_privacy.studio.planning import Outcome
@@ -77,29 +79,22 @@ class Shelf:
 
 def _result(published: Published, *, opened: bool) -> ui.element:
     """Show a result when it is opened: pictures, downloads, what must be said, and the first numbers."""
-    filled: list[bool] = []
     head = 'header-class="text-weight-bold text-subtitle1"'
-    with ui.expansion(published.name).classes("studio-card").style("padding: 4px 6px").props(head) as card:
-        inside = ui.column().classes("w-full gap-4 px-4 pb-4")
+    card = ui.expansion(published.name, value=opened).classes("studio-card").style("padding: 4px 6px").props(head)
 
-    async def fill() -> None:
-        if filled or not card.value:
-            return
-        filled.append(True)
-        with inside:
-            waiting = ui.spinner(size="md")
-        # What takes a moment is worked out in a thread of its own.
+    def drawn() -> object:
+        """Work out what is kept from then on."""
+        return published.pictures, published.remarks
+
+    def fill() -> None:
         failure = "the pictures cannot be drawn", "the release is in the ledger."
-        found = await run.io_bound(lambda: tried(lambda: (published.pictures, published.remarks), *failure))
-        if inside.is_deleted:
-            return
-        waiting.delete()
-        with inside:
-            problem_card(found) if isinstance(found, Problem) else _contents(published)
+        with ui.column().classes("w-full px-4 pb-4"):
+            shows_later(lambda: tried(drawn, *failure), contents)
 
-    card.on_value_change(fill)
-    if opened:
-        card.value = True
+    def contents(found: object) -> None:
+        problem_card(found) if isinstance(found, Problem) else _contents(published)
+
+    once_open(card, fill)
     return card
 
 
@@ -155,22 +150,13 @@ def download_button(file: Download, name: str) -> None:
 def show_history(workshop: Workshop, shelf: Shelf) -> None:
     """Show what the ledger holds; each entry can be taken out again for nothing."""
 
-    def build() -> None:
+    def build(_: object) -> None:
         ledger = None if workshop.planning is None else workshop.planning.state.ledger
-        if ledger is None:
-            return
-        container = ui.column().classes("w-full gap-3")
+        if ledger is not None:
+            # A ledger may be far away: the page does not wait for it.
+            shows_later(lambda: tried(lambda: LedgerHistory.of(ledger), _UNREAD), lambda told: _entries(told, shelf))
 
-        async def fill() -> None:
-            told = await run.io_bound(lambda: tried(lambda: LedgerHistory.of(ledger), _UNREAD))
-            if told is not None and not container.is_deleted:
-                with container:
-                    _entries(told, shelf)
-
-        # A ledger may be far away: the page does not wait for it.
-        ui.timer(0, fill, once=True)
-
-    live(build, workshop.planned, shows=lambda: workshop.planning and workshop.planning.state.shown)
+    showing(lambda: workshop.planning and workshop.planning.state.shown, build, workshop.planned)
 
 
 def _entries(told: LedgerHistory | Problem, shelf: Shelf) -> None:
@@ -224,7 +210,7 @@ def show_progress(workshop: Workshop) -> None:
         now = workshop.publisher.publication
         return now and (id(now), now.running, len(now.published), now.failed, now.stopped)
 
-    def build() -> None:
+    def build(_: object) -> None:
         publication = workshop.publisher.publication
         if publication is None:
             return
@@ -238,7 +224,7 @@ def show_progress(workshop: Workshop) -> None:
         unfinished = publication.stopped or failed is not None
         notice(publication.ending, icon="info" if unfinished else "check_circle")
 
-    live(build, workshop.published, shows=state).classes("empty:hidden")
+    showing(state, build, workshop.published)
 
 
 def _under_way(publication: Publication) -> None:
@@ -373,7 +359,7 @@ class _Choice:
                 boxes.classes("w-full flex flex-col gap-4")
                 ui.separator()
                 live(self._totals, planned, self._chosen, shows=lambda: (id(workshop.planning), self._names))
-            greys(plans, planned, lambda: workshop.stale)
+            greys(plans, workshop)
             live(self._obstacles, planned, workshop.changed, shows=self._missing).classes("flex flex-col gap-2")
             self._review_button()
 
@@ -485,12 +471,12 @@ def _said(outcome: Outcome | None) -> None:
         return
     if outcome.problem is not None:
         problem_card(outcome.problem)
-    elif (plan := outcome.plan) is not None and outcome.view is not None:
+    elif (plan := outcome.plan) is not None and outcome.said is not None:
         ui.label(asked_words(plan))
         cost = "costs nothing"
         if outcome.paid is not None:
             cost = f"paid for (entry {outcome.paid.number} of the ledger): costs nothing more"
         elif plan.amount:
-            cost = f"costs {plan.certificate.loss.measure.words(plan.amount)} on {outcome.view['lost_on']}"
+            cost = f"costs {plan.certificate.loss.measure.words(plan.amount)} on {outcome.said.accuracy['lost_on']}"
         error = f"typical error {error_words(plan)}" if plan.amount else "exact"
         note(f"{cost}; {error}")

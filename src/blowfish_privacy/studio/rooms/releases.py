@@ -15,6 +15,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from blowfish_privacy.domain import Domain
 from blowfish_privacy.privacy.measure import EPSILON
 from blowfish_privacy.queries.query import split
+from blowfish_privacy.release.spec import PlannedRelease
 from blowfish_privacy.statements.plan import budget_words
 from blowfish_privacy.studio import entries as forms
 from blowfish_privacy.studio.charts import plans as charts
@@ -22,20 +23,21 @@ from blowfish_privacy.studio.draft import Problem
 from blowfish_privacy.studio.parts import (
     AmountControl,
     capitalised,
+    chosen_in,
     follow,
     greys,
     heading,
-    keeps_up,
     live,
     note,
     notice,
     on_chosen,
-    on_entered,
     problem_card,
     redraw,
-    shows,
+    showing,
     spinner,
     try_change,
+    typed_in,
+    with_policy,
 )
 from blowfish_privacy.studio.planning import Outcome, Said
 from blowfish_privacy.studio.workshop import Signal, Workshop
@@ -44,7 +46,6 @@ from blowfish_privacy.studio.workshop import Signal, Workshop
 
 _TITLES = {"epsilon": "Epsilon", "rho": "Rho", "error": "Typical error"}
 _WAYS = {"epsilon": "spend epsilon", "rho": "spend rho", "error": "reach an error"}
-_NOISES = {"": "the more accurate", "laplace": "Laplace", "gaussian": "Gaussian"}
 _AUTOMATIC = "chosen for you"
 
 
@@ -62,7 +63,7 @@ class ReleaseForm:
             live(self._amount, changed, shows=lambda: (forms.amount_of(self._entry)[0], self._by_group))
             live(self._refusal, self._refused)
             with ui.element("div").classes("w-full"):
-                live(self._records, changed, shows=lambda: self._of_parts)
+                live(self._records, changed, shows=lambda: self._kind is None or self._kind.of_parts)
                 with ui.expansion("More: name, noise, mechanism", icon="tune").classes("w-full"):
                     details = "noise", "mechanism"
                     live(self._details, changed, shows=lambda: (self._title, *map(self._entry.get, details)))
@@ -78,9 +79,12 @@ class ReleaseForm:
         return next((entry for entry in entries if entry["name"] == self._name), {"name": self._name})
 
     @property
+    def _kind(self) -> forms.Kind | None:
+        return forms.kind_of(self._entry)
+
+    @property
     def _title(self) -> str | None:
-        kind = forms.kind_of(self._entry)
-        return None if kind is None else kind.title
+        return None if self._kind is None else self._kind.title
 
     def _change(self, entry: forms.Entry) -> bool:
         """Write the release into the file; say whether the file took it."""
@@ -103,10 +107,30 @@ class ReleaseForm:
         if self._problem is not None:
             problem_card(Problem(capitalised(self._problem.message), self._problem.hint))
 
+    # Fields: what is chosen or written in them goes into the file, and what the file says is shown in them.
+
+    def _choose(
+        self,
+        title: str,
+        options: Sequence[str] | dict[str, str],
+        now: Callable[[], Any],
+        take: Callable[[Any], bool],
+        **more: Any,
+    ) -> ui.select:
+        offered = options if isinstance(options, dict) else [*options]
+        field = ui.select(offered, label=title, value=now(), **more).props("outlined")
+        chosen_in(field, now, take, self._workshop.changed)
+        return field
+
+    def _write(self, title: str, now: Callable[[], str], take: Callable[[str], object], *, lines: bool = False) -> Any:
+        field = ui.textarea(title, value=now()).props("autogrow") if lines else ui.input(title, value=now())
+        typed_in(field.props("outlined"), now, take, self._workshop.changed)
+        return field
+
     # What is asked: the kind of release, and attributes, tables, shares or numbers of clusters.
 
     def _question(self) -> None:
-        kind = forms.kind_of(self._entry)
+        kind = self._kind
         if kind is None:
             note("What this release asks for is more than a form can show: change it in the file.")
             return
@@ -116,117 +140,74 @@ class ReleaseForm:
 
         with _grid("gap-4", "15rem"):
             kinds = [each.title for each in dict.fromkeys([*forms.available(self._domain), kind])]
-            chosen = ui.select(kinds, label="What to publish", value=kind.title).props("outlined")
-            on_chosen(chosen, lambda: self._title, ask)
-            self._question_fields(kind)
+            self._choose("What to publish", kinds, lambda: self._title, ask)
+            self._attributes(kind)
+            for key, (words, write, read) in forms.WRITTEN.items():
+                if key in kind.also:
+                    self._key(key, words, write, read)
         note(kind.says).classes("pt-2")
 
-    def _question_fields(self, kind: forms.Kind) -> None:
+    def _key(self, key: str, title: str, write: Callable[[Any], str], read: Callable[[str], Any], **more: Any) -> None:
+        """Show a field for what is written at a key of the release."""
+        self._write(title, lambda: write(self._entry.get(key, [])), lambda text: self._set(key, read(text)), **more)
+
+    def _attributes(self, kind: forms.Kind) -> None:
+        """Ask for attributes in the way that a kind of release takes them."""
+
+        def asked() -> list[str]:
+            return forms.names_of(self._entry, kind)
+
+        def place(number: int) -> str:
+            return [*asked(), "", ""][number]
+
+        def ask(names: Sequence[str]) -> bool:
+            return bool(names) and self._change(forms.with_names(self._entry, kind, names))
+
+        def replace(number: int, name: str) -> bool:
+            """Put another attribute in one place; one that stands in the other place already gets this one's."""
+            names = [*asked(), "", ""][:2]
+            if name == names[1 - number]:
+                names.reverse()
+            names[number] = name
+            return ask(names)
+
+        options = [*dict.fromkeys([*forms.possible(kind, self._domain), *asked()])]
         if kind.takes == "tables":
-            self._text(kind.keyword, "Tables, one in each line", forms.tables_text, forms.read_tables, lines=True)
+            self._key(kind.keyword, "Tables, one in each line", forms.tables_text, forms.read_tables, lines=True)
         elif kind.takes == "one":
-            field = self._select(kind, "Attribute", lambda: self._asked(kind)[0])
-            on_chosen(field, lambda: self._asked(kind)[0], lambda name: self._ask(kind, [name]))
+            self._choose("Attribute", options, lambda: asked()[0], lambda name: ask([name]))
         elif kind.takes == "two":
             for number, title in enumerate(("Down", "Across")):
-                field = self._select(kind, title, lambda number=number: self._asked(kind)[number])
-                field.on_value_change(lambda event, number=number: self._replace(kind, number, event.value))
+                self._choose(title, options, partial(place, number), partial(replace, number))
         else:
-            field = self._select(kind, "Attributes", lambda: self._asked(kind), multiple=True)
-            field.props("use-chips").on_value_change(lambda event: event.value and self._ask(kind, event.value))
-        if kind.keyword == "quantiles":
-            self._text("at", "Shares", forms.numbers_text, forms.read_list)
-        if kind.keyword == "kmeans":
-            self._whole_number("Clusters", lambda: self._entry.get("k", 4), partial(self._set, "k"))
+            self._choose("Attributes", options, asked, ask, multiple=True).props("use-chips")
         if kind.takes == "ways":
-            self._whole_number("Attributes in each table", self._ways, self._set_ways)
 
-    def _select(self, kind: forms.Kind, title: str, now: Callable[[], Any], **more: Any) -> ui.select:
-        options = [*dict.fromkeys([*forms.possible(kind, self._domain), *self._asked(kind)])]
-        field = ui.select(options, label=title, value=now(), **more).props("outlined")
-        shows(field, now, self._workshop.changed)
-        return field
+            def ways() -> str:
+                return str(self._entry.get(kind.keyword, {}).get("ways", 2))
 
-    def _whole_number(self, title: str, now: Callable[[], int], choose: Callable[[int], Any]) -> None:
-        field = ui.number(title, value=int(now()), min=1, precision=0).props("outlined")
-        field.on_value_change(lambda event: event.value and event.value != now() and choose(int(event.value)))
-        shows(field, now, self._workshop.changed)
+            def take(text: str) -> None:
+                self._set(kind.keyword, {**self._entry[kind.keyword], "ways": forms.read_value(text)})
 
-    def _ways(self) -> int:
-        return self._entry.get("tables", {}).get("ways", 2)
-
-    def _set_ways(self, number: int) -> None:
-        self._set("tables", {**self._entry["tables"], "ways": number})
-
-    def _asked(self, kind: forms.Kind) -> list[str]:
-        found = forms.names_of(self._entry, kind)
-        return found if kind.takes != "two" or len(found) == 2 else [*found, "", ""][:2]
-
-    def _replace(self, kind: forms.Kind, number: int, name: str) -> None:
-        """Put another attribute in one place; the one that was there takes the other place, if it is the same."""
-        names = self._asked(kind)
-        if name == names[1 - number]:
-            names[1 - number] = names[number]
-        names[number] = name
-        self._ask(kind, names)
-
-    def _ask(self, kind: forms.Kind, names: Sequence[str]) -> bool:
-        """Ask about other attributes; say whether the file took it."""
-        if list(names) == self._asked(kind):
-            return True
-        asked = forms.asked_for(kind, names)
-        if kind.takes == "ways":
-            asked = {"ways": min(self._ways(), len(names)), "of": list(names)}
-        entry = forms.with_key(self._entry, kind.keyword, asked)
-        # What is asked about is no group any more.
-        return self._change(forms.with_key(entry, "by", [name for name in forms.groups_of(entry) if name not in names]))
-
-    def _text(
-        self, key: str, title: str, write: Callable[[Any], str], read: Callable[[str], Any], *, lines: bool = False
-    ) -> None:
-        """Build a field for what is written as text; it is read when a person leaves it."""
-
-        def now() -> str:
-            return write(self._entry.get(key, []))
-
-        def done() -> None:
-            asked = read(str(field.value))
-            if asked and asked != self._entry.get(key):
-                self._set(key, asked)
-
-        field = ui.textarea(title, value=now()).props("autogrow") if lines else ui.input(title, value=now())
-        field.props("outlined")
-        if lines:
-            field.on("blur", done)
-        else:
-            on_entered(field, done)
-        keeps_up(field, now, self._workshop.changed)
+            self._write("Attributes in each table", ways, take)
 
     # Of which records the release is, and for which groups.
 
-    @property
-    def _of_parts(self) -> bool:
-        return self._title is None or forms.BY_TITLE[self._title].of_parts
-
     def _records(self) -> None:
-        if not self._of_parts:
+        if self._kind is not None and not self._kind.of_parts:
             return
 
         def asked_about() -> list[str]:
-            kind = forms.kind_of(self._entry)
-            return forms.names_of(self._entry, kind) if kind is not None else []
+            return [] if self._kind is None else forms.names_of(self._entry, self._kind)
 
         def now() -> list[str]:
             return forms.groups_of(self._entry)
 
         def grouping() -> None:
             # What the release looks at is the same within each group.
-            others = [name for name in self._domain.names if name not in asked_about()]
-            options = [*dict.fromkeys([*others, *now()])]
-            groups = ui.select(options, label="For each value of", value=now(), multiple=True)
-            groups.props("outlined use-chips clearable").classes("w-full max-w-xl")
-            on_chosen(groups, now, lambda names: self._set("by", [str(name) for name in names or []]))
-            shows(groups, now, self._workshop.changed)
+            options = [*dict.fromkeys([*(name for name in self._domain.names if name not in asked_about()), *now()])]
+            groups = self._choose("For each value of", options, now, partial(self._set, "by"), multiple=True)
+            groups.props("use-chips clearable").classes("w-full max-w-xl")
 
         with (
             ui.expansion("Some records only, or for each group", icon="filter_alt").classes("w-full"),
@@ -256,18 +237,15 @@ class ReleaseForm:
         def now() -> str:
             return forms.condition_text(self._where.get(name, ""), attribute)
 
-        def done() -> None:
-            if str(field.value).strip():
-                self._set("where", {**self._where, name: forms.read_condition(str(field.value), attribute)})
+        def done(text: str) -> None:
+            self._set("where", {**self._where, name: forms.read_condition(text, attribute)})
 
         def remove() -> None:
             self._set("where", {each: old for each, old in self._where.items() if each != name})
 
-        field = ui.input(f"Values of {name}", value=now()).props("outlined").classes("flex-1")
-        on_entered(field, done)
+        self._write(f"Values of {name}", now, done).classes("flex-1")
         button = ui.button(icon="close", on_click=remove).props("flat round dense")
         button.props["aria-label"] = f"Leave out the condition on {name}"
-        keeps_up(field, now, self._workshop.changed)
 
     def _add(self, name: str) -> None:
         """Begin a condition: on all values of an ordered attribute, on the first of another."""
@@ -295,11 +273,21 @@ class ReleaseForm:
             outcome = self._workshop.outcome(self._name)
             return "" if outcome is None or outcome.said is None else outcome.said.preview(key, float(amount))
 
+        def spend(key: str, amount: forms.Amount) -> bool:
+            return self._change(forms.with_amount(self._entry, key, amount))
+
+        def choose_way(way: str) -> bool:
+            outcome, amount = self._workshop.outcome(self._name), Fraction(1, 10)
+            if outcome is not None and outcome.plan is not None and outcome.plan.amount:
+                plan = outcome.plan
+                amount = Fraction(plan.expected_error().rmse) if way == "error" else plan.amount
+            return spend(way, forms.rounded_to_stop(amount, way))
+
         with ui.column().classes("w-full gap-1"):
             ways = ui.radio(offered, value=key).props('inline dense aria-label="How the noise is chosen"')
-            ways.on_value_change(lambda event: self._choose_way(event.value))
+            on_chosen(ways, lambda: forms.amount_of(self._entry)[0], choose_way)
             amount = forms.read_amount(stated) or Decimal("0.1")
-            control = AmountControl(key, _TITLES[key], amount, partial(self._spend, key), preview)
+            control = AmountControl(_TITLES[key], forms.amounts(key), amount, partial(spend, key), preview)
 
         def keep_up() -> None:
             now, changed = forms.amount_of(self._entry)
@@ -309,38 +297,23 @@ class ReleaseForm:
 
         follow(ways, keep_up, self._workshop.changed)
 
-    def _choose_way(self, key: str) -> None:
-        if key == forms.amount_of(self._entry)[0]:
-            return
-        outcome, amount = self._workshop.outcome(self._name), Fraction(1, 10)
-        if outcome is not None and outcome.plan is not None and outcome.plan.amount:
-            plan = outcome.plan
-            amount = Fraction(plan.expected_error().rmse) if key == "error" else plan.amount
-        self._spend(key, forms.rounded_to_stop(amount, key))
-
-    def _spend(self, key: str, amount: forms.Amount) -> None:
-        self._change(forms.with_amount(self._entry, key, amount))
-
     # The name, the noise and the mechanism.
 
     def _details(self) -> None:
+        def detail(key: str, title: str, options: dict[str, str]) -> None:
+            self._choose(title, options, lambda: self._entry.get(key) or "", partial(self._set, key))
+
         with _grid("gap-4 py-2", "13rem"):
-            named = ui.input("Name", value=self._name).props("outlined")
-            on_entered(named, lambda: self._rename(str(named.value).strip()))
-            self._detail("noise", "Noise", _NOISES)
+            self._write("Name", lambda: self._name, self._rename)
+            detail("noise", "Noise", forms.NOISES)
             chosen = self._entry.get("mechanism") or ""
             mechanisms = dict.fromkeys([chosen, "", *self._mechanisms()])
-            self._detail("mechanism", "Mechanism", {name: name or _AUTOMATIC for name in mechanisms})
+            detail("mechanism", "Mechanism", {name: name or _AUTOMATIC for name in mechanisms})
         remove = ui.button("Remove this release", icon="delete_outline", on_click=self._remove)
         remove.props("flat no-caps color=negative")
 
-    def _detail(self, key: str, title: str, options: dict[str, str]) -> None:
-        field = ui.select(options, label=title, value=self._entry.get(key) or "").props("outlined")
-        on_chosen(field, lambda: self._entry.get(key) or "", partial(self._set, key))
-
     def _mechanisms(self) -> list[str]:
-        file = self._workshop.file
-        release = next((each for each in file.releases if each.name == self._name), None) if file else None
+        release = _read(self._workshop, self._name)
         if release is None:
             return []
         from blowfish_privacy.mechanisms import MECHANISMS
@@ -349,8 +322,6 @@ class ReleaseForm:
         return sorted(name for name, kind in MECHANISMS.items() if kind.answers(query))
 
     def _rename(self, name: str) -> None:
-        if not name or name == self._name:
-            return
         body, old = self._workshop.body, self._name
         body["releases"] = [{**each, "name": name} if each["name"] == old else each for each in body["releases"]]
         self._renamed(name)
@@ -363,6 +334,12 @@ class ReleaseForm:
         self._renamed(None)
         if self._take(body):
             ui.notify(f"{self._name} is removed. Undo brings it back.")
+
+
+def _read(workshop: Workshop, name: str) -> PlannedRelease | None:
+    """Return a release of the last valid file, as it was read."""
+    releases = () if workshop.file is None else workshop.file.releases
+    return next((each for each in releases if each.name == name), None)
 
 
 def _grid(classes: str, least: str) -> ui.element:
@@ -382,7 +359,16 @@ class ReleasePictures:
 
     def __init__(self, workshop: Workshop, name: str) -> None:
         self._workshop, self._name = workshop, name
-        container = live(self._words, workshop.planned, shows=self._said)
+
+        def said() -> Any:
+            """Return what decides the words."""
+            outcome = self._outcome
+            if outcome is None:
+                return None
+            problem = None if outcome.problem is None else (outcome.problem.message, outcome.problem.hint)
+            return problem, outcome.paid is not None, None if outcome.said is None else dict(outcome.said.accuracy)
+
+        words = live(self._words, workshop.planned, shows=said)
         with _grid("gap-6", "max(17rem, 40%)") as self._container:
             self._pictures = [
                 _Picture("Beside plain differential privacy", _bars, 92, wide=True),
@@ -390,20 +376,13 @@ class ReleasePictures:
                 _Picture("By table, the largest errors first", _by_part, 420, wide=True),
                 _Picture("If you spent more or less", _by_amount, 280, patient=True),
             ]
-        for element in (container, self._container):
-            greys(element, workshop.planned, lambda: workshop.stale)
+        for element in (words, self._container):
+            greys(element, workshop)
         follow(self._container, self._refresh, workshop.planned)
 
     @property
     def _outcome(self) -> Outcome | None:
         return self._workshop.outcome(self._name)
-
-    def _said(self) -> Any:
-        outcome = self._outcome
-        if outcome is None:
-            return None
-        problem = None if outcome.problem is None else (outcome.problem.message, outcome.problem.hint)
-        return problem, outcome.paid is not None, None if outcome.said is None else dict(outcome.said.accuracy)
 
     def _words(self) -> None:
         outcome = self._outcome
@@ -411,7 +390,7 @@ class ReleasePictures:
             note("Working out the plan.")
             return
         if outcome.problem is not None:
-            problem_card(Problem(outcome.problem.message, outcome.problem.hint))
+            problem_card(outcome.problem)
         if outcome.said is None:
             return
         view = outcome.said.accuracy
@@ -498,15 +477,10 @@ def releases(workshop: Workshop) -> None:
             "Releases",
             "What you will publish, and how wrong the noise will make it. No value is read and nothing is spent here.",
         )
-        spinner(workshop.planned, lambda: workshop.stale)
+        spinner(workshop)
 
-    def room() -> None:
-        if workshop.file is None:
-            notice("First choose a table and declare its attributes: then there is something to release.")
-        else:
-            _Releases(workshop)
-
-    live(room, workshop.changed, shows=lambda: workshop.file is None).classes("flex flex-col gap-4")
+    needs = "First choose a table and declare its attributes: then there is something to release."
+    with_policy(workshop, needs, lambda: _Releases(workshop)).classes("flex flex-col gap-4")
     # The data, which say how many records there are, may have changed since the plans were made.
     workshop.replan()
 
@@ -519,22 +493,18 @@ class _Releases:
         entries = self._entries
         self._open: str | None = entries[0]["name"] if entries else None
 
-        def problem() -> None:
-            if workshop.planning_problem is not None:
-                problem_card(workshop.planning_problem)
+        def notes() -> Sequence[str] | None:
+            return None if workshop.planning is None else workshop.planning.notes
 
-        def notes() -> Sequence[str]:
-            return () if workshop.planning is None else workshop.planning.notes
-
-        def noted() -> None:
-            for said in notes():
+        def noted(sentences: Sequence[str]) -> None:
+            for said in sentences:
                 note(said)
 
-        live(self._together, workshop.planned, shows=lambda: _together(workshop))
+        showing(lambda: _together(workshop), _together_words, workshop.planned)
         live(self._build, workshop.changed, self._chosen, shows=lambda: (self._names, self._open))
-        live(problem, workshop.planned, shows=lambda: workshop.planning_problem)
+        showing(lambda: workshop.planning_problem, problem_card, workshop.planned)
         self._adding()
-        live(noted, workshop.planned, shows=notes)
+        showing(notes, noted, workshop.planned)
 
     @property
     def _entries(self) -> list[forms.Entry]:
@@ -543,14 +513,6 @@ class _Releases:
     @property
     def _names(self) -> list[str]:
         return [entry["name"] for entry in self._entries]
-
-    def _together(self) -> None:
-        """Say what all releases take from the budget, so that no slider is moved without seeing it."""
-        words, fits = _together(self._workshop)
-        if words and fits:
-            note(words)
-        elif words:
-            problem_card(Problem(words, "spend less on some, or see under Budget which fit."))
 
     def _build(self) -> None:
         with ui.column().classes("w-full gap-3"):
@@ -562,9 +524,9 @@ class _Releases:
     def _card(self, name: str) -> None:
         workshop, opened = self._workshop, name == self._open
 
-        def figures() -> None:
+        def figures(shown: list[tuple[str, str]]) -> None:
             with ui.row().classes("gap-6 items-center"):
-                for title, text in _figures(workshop, name):
+                for title, text in shown:
                     with ui.column().classes("gap-0"):
                         ui.label(text).classes("text-weight-medium")
                         note(title)
@@ -573,8 +535,8 @@ class _Releases:
             with ui.element("div").classes("w-full flex items-center gap-x-6 gap-y-1"):
                 with ui.element("h2").classes("flex-1 m-0 text-base leading-normal").style("min-width: 14rem"):
                     self._handle(name, opened=opened)
-                shown = live(figures, workshop.planned, shows=lambda: _figures(workshop, name))
-                greys(shown.classes(remove="w-full"), workshop.planned, lambda: workshop.stale)
+                shown = showing(lambda: _figures(workshop, name), figures, workshop.planned)
+                greys(shown.classes(remove="w-full"), workshop)
             if opened:
                 with ui.column().classes("w-full gap-5"):
                     ReleaseForm(workshop, name, renamed=self._renamed)
@@ -595,21 +557,20 @@ class _Releases:
             with ui.column().classes("gap-0 items-start text-left min-w-0"):
                 TextElement(tag="span", text=name).classes("text-weight-bold")
 
-                def small() -> None:
-                    TextElement(tag="span", text=self._words(name)).classes("studio-note")
+                def small(words: str) -> None:
+                    TextElement(tag="span", text=words).classes("studio-note")
 
-                live(small, self._workshop.changed, shows=lambda: self._words(name))
+                showing(lambda: self._words(name), small, self._workshop.changed)
 
     def _words(self, name: str) -> str:
         """Say in a few words what a release asks for."""
         entry = next((entry for entry in self._entries if entry["name"] == name), {"name": name})
-        file, kind = self._workshop.file, forms.kind_of(entry)
-        release = next((each for each in file.releases if each.name == name), None) if file else None
-        if release is None or file is None:
+        kind, release = forms.kind_of(entry), _read(self._workshop, name)
+        if release is None:
             return ""
         query, selection = split(release.query)
         title = query.noun.capitalize() if kind is None else kind.title
-        return f"{title} of {query.subject}{selection.words(file.policy.domain)}"
+        return f"{title} of {query.subject}{selection.words(self._workshop.policy.domain)}"
 
     def _renamed(self, name: str | None) -> None:
         self._open = name
@@ -645,9 +606,18 @@ class _Releases:
             self._open = before
 
 
-def _together(workshop: Workshop) -> tuple[str, bool]:
+def _together(workshop: Workshop) -> tuple[str, bool] | None:
     quote = None if workshop.planning is None or not workshop.planning.outcomes else workshop.planning.quote
-    return ("", True) if quote is None else (next(budget_words(quote)), quote.fits)
+    return None if quote is None else (next(budget_words(quote)), quote.fits)
+
+
+def _together_words(said: tuple[str, bool]) -> None:
+    """Say what all releases take from the budget, so that no slider is moved without seeing it."""
+    words, fits = said
+    if fits:
+        note(words)
+    else:
+        problem_card(Problem(words, "spend less on some, or see under Budget which fit."))
 
 
 def _figures(workshop: Workshop, name: str) -> list[tuple[str, str]]:

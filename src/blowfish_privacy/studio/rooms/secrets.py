@@ -27,10 +27,12 @@ from blowfish_privacy.statements.policy import (
 from blowfish_privacy.studio import secret_choice as choices
 from blowfish_privacy.studio.charts.look import plain
 from blowfish_privacy.studio.charts.plans import graph_chart, graph_height, steps_chart
-from blowfish_privacy.studio.entries import declared, position_of
+from blowfish_privacy.studio.entries import Amount, declared, position_of
 from blowfish_privacy.studio.parts import (
+    AmountControl,
     ChoiceList,
     chart,
+    chosen_in,
     follow,
     heading,
     live,
@@ -38,45 +40,82 @@ from blowfish_privacy.studio.parts import (
     note,
     notice,
     on_chosen,
-    on_entered,
     once_open,
     redraw,
     section,
+    showing,
     try_change,
     value_field,
+    with_policy,
 )
 from blowfish_privacy.studio.workshop import OWN, ChosenLoss, Signal, Workshop
-from blowfish_privacy.support.exact import is_positive, positive, show
+from blowfish_privacy.support.exact import positive, show
 
-# Two whole records side by side, for policies whose secrets are not chosen attribute by attribute.
+# Two records side by side: of one attribute beside its picture, or of all, where none is chosen for itself.
 
 _MOST_ATTRIBUTES = 12
 
 
-def compare_records(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
-    """Let somebody choose two records, and say what a release may teach about them."""
-    domain, moved = workshop.policy.domain, Signal()
-    names = [*domain][:_MOST_ATTRIBUTES]
-    records = [dict.fromkeys(domain, 0) for _ in range(2)]
-    records[1][names[0]] = domain[names[0]].size - 1
+class Pair:
+    """Two records that somebody looks at, as positions of values; every tab has its own."""
 
-    def choose(record: dict[str, int], name: str, at: int) -> None:
+    def __init__(self, loss: ChosenLoss, lost: Signal, first: dict[str, int], second: dict[str, int]) -> None:
+        self._workshop, self._loss, self._lost = loss.workshop, loss, lost
+        self.records = first, second
+        self.moved = Signal()
+
+    @property
+    def exists(self) -> bool:
+        """Whether the policy still has all of these values."""
+        if self._workshop.file is None:
+            return False
+        domain = self._workshop.policy.domain
+        values = [each for record in self.records for each in record.items()]
+        return all(name in domain and at < domain[name].size for name, at in values)
+
+    def choose(self, record: dict[str, int], name: str, at: int) -> None:
+        """Look at another value."""
         record[name] = at
-        moved.fire()
+        self.moved.fire()
 
-    def odds() -> Odds | None:
-        if workshop.file is None or {*workshop.policy.domain} != {*records[0]}:
-            return None
-        now = workshop.policy.domain
-        one, other = (
-            {name: now[name].value(min(at, now[name].size - 1)) for name, at in record.items()} for record in records
-        )
-        differing = frozenset(name for name in one if one[name] != other[name])
-        try:
-            return odds_between(workshop.policy, one, other, loss.strength(differing))
-        except BlowfishError:
-            return None
+    def fields(self, name: str, labels: Sequence[str]) -> None:
+        """Show a field for the value of each record."""
+        attribute = self._workshop.policy.domain[name]
 
+        def now(record: dict[str, int]) -> int | None:
+            return record[name] if self.exists else None
+
+        def wrong(text: Any) -> str | None:
+            return None if position_of(attribute, str(text or "")) is not None else "no declared value"
+
+        for record, label in zip(self.records, labels, strict=True):
+            take = partial(self.choose, record, name)
+            value_field(attribute, label, partial(now, record), take, self.moved, wrong=wrong)
+
+    def odds(self) -> None:
+        """Show what a release may teach about the two."""
+
+        def now() -> Odds | None:
+            if not self.exists:
+                return None
+            domain = self._workshop.policy.domain
+            one, other = ({name: domain[name].value(at) for name, at in record.items()} for record in self.records)
+            differing = [name for name in one if one[name] != other[name]]
+            try:
+                strength = self._loss.strength(frozenset(differing or one))
+                return odds_between(self._workshop.policy, one, other, strength)
+            except BlowfishError:
+                return None
+
+        live_odds(now, self._workshop.changed, self._workshop.planned, self.moved, self._lost)
+
+
+def compare_records(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
+    """Let somebody choose two whole records, and say what a release may teach about them."""
+    domain = workshop.policy.domain
+    names = [*domain][:_MOST_ATTRIBUTES]
+    first = dict.fromkeys(domain, 0)
+    pair = Pair(loss, lost, first, first | {names[0]: domain[names[0]].size - 1})
     with ui.column().classes("studio-card"):
         section("Compare two records")
         if len(names) < len(domain.names):
@@ -84,10 +123,8 @@ def compare_records(workshop: Workshop, loss: ChosenLoss, lost: Signal) -> None:
         for name in names:
             with ui.row().classes("items-center gap-3 w-full"):
                 ui.label(name).classes("w-32 text-weight-medium")
-                for record, label in zip(records, ("One person", "Another"), strict=True):
-                    now, take = partial(record.get, name), partial(choose, record, name)
-                    value_field(domain[name], f"{label}: {name}", now, take)
-        live_odds(odds, workshop.changed, workshop.planned, moved, lost)
+                pair.fields(name, (f"One person: {name}", f"Another: {name}"))
+        pair.odds()
 
 
 # Groups of categories: dragged from box to box, or moved by a menu, which works with the keyboard.
@@ -182,48 +219,23 @@ def _ruler(
     def now() -> Fraction:
         return positive(read(card.choice), label, error=PolicyError)
 
-    with ui.column().classes("gap-1 w-full"):
-        handle = ui.slider(min=0, max=len(stops) - 1, step=1, value=_nearest(stops, now())).classes("px-2")
-        handle.props["aria-label"] = f"{label}: {card.name}"
-        field = ui.input(label, value=show(now()), validation=_wrong_number).classes("w-full").props("outlined dense")
+    def preview(number: Amount) -> str:
+        card.preview(write(Fraction(number)))
+        return ""
 
-    def tell() -> None:
-        # The handle itself only knows the number of its stop.
-        handle.props["aria-valuetext"] = show(stops[int(handle.value or 0)])
-
-    def dragged() -> None:
-        tell()
-        field.set_value(show(stops[int(handle.value or 0)]))
-        card.preview(write(stops[int(handle.value or 0)]))
-
-    def take(number: Fraction) -> None:
-        if number == now() or not card.change(write(number)):
-            in_step()
+    def choose(number: Amount) -> bool:
+        taken = card.change(write(Fraction(number)))
+        if not taken:
             card.redraw()
-
-    def typed() -> None:
-        if _wrong_number(field.value) is None:
-            take(positive(field.value, label, error=PolicyError))
-
-    def in_step() -> None:
-        """Show what the file says, after an undo or a change in the editor."""
-        if card.exists and card.kind == kind:
-            field.set_value(show(now()))
-            handle.set_value(_nearest(stops, now()))
-            tell()
-
-    seen = [now()]
+        return taken
 
     def follow_file() -> None:
-        if card.exists and card.kind == kind and now() != seen[0]:
-            seen[0] = now()
-            in_step()
+        if card.exists and card.kind == kind:
+            control.show(now())
 
-    tell()
-    handle.on("update:model-value", dragged, throttle=0.1)
-    handle.on("change", lambda: take(stops[int(handle.value or 0)]))
-    on_entered(field, typed)
-    follow(field, follow_file, card.workshop.changed)
+    with ui.column().classes("gap-1 w-full") as place:
+        control = AmountControl(label, stops, now(), choose, preview, name=f"{label}: {card.name}")
+    follow(place, follow_file, card.workshop.changed)
 
 
 def cuts_control(card: SecretCard) -> None:
@@ -273,13 +285,11 @@ def within_control(card: SecretCard) -> None:
     levels = {name: f"{name} ({many:,})" for name, many in [*attribute.level_sizes.items()][:-1]}
     field = ui.select(levels, value=_only(card.choice["within"]), label="Below the same")
     field.classes("w-full").props("outlined dense")
-    field.on_value_change(lambda event: card.change({"within": event.value}))
 
-    def in_step() -> None:
-        if card.exists and card.kind == "within":
-            field.set_value(_only(card.choice["within"]))
+    def now() -> Any:
+        return _only(card.choice["within"]) if card.exists and card.kind == "within" else field.value
 
-    follow(field, in_step, card.workshop.changed)
+    chosen_in(field, now, lambda level: card.change({"within": level}), card.workshop.changed)
 
 
 CONTROLS: dict[choices.Kind, Callable[[SecretCard], None]] = {
@@ -289,10 +299,6 @@ CONTROLS: dict[choices.Kind, Callable[[SecretCard], None]] = {
     "groups": groups_control,
     "within": within_control,
 }
-
-
-def _wrong_number(text: Any) -> str | None:
-    return None if is_positive(str(text or "")) else "a number above 0"
 
 
 def _stops(longest: Fraction) -> list[Fraction]:
@@ -314,47 +320,36 @@ def _gaps(attribute: Attribute) -> list[Fraction]:
     return sorted(gap for gap in gaps if gap) or [Fraction(1)]
 
 
-def _nearest(stops: Sequence[Fraction], number: Fraction) -> int:
-    return min(range(len(stops)), key=lambda at: abs(stops[at] - number))
-
-
 # Two values of an attribute: the picture to choose them in, and what a release may teach about them.
 
 
-class ValuePair:
-    """Two values of one attribute that somebody looks at; every tab has its own."""
+class PairPicture:
+    """The picture of an attribute beside the fields of two values, which can be chosen in it."""
 
     def __init__(self, card: SecretCard, loss: ChosenLoss, lost: Signal) -> None:
-        self._card, self._loss, self._lost = card, loss, lost
-        self._workshop, self._name = card.workshop, card.name
-        self._moved = Signal()
+        self._card, self._workshop, self._name = card, card.workshop, card.name
         self._next_is_first = True
         self._drawn: ui.echart | None = None
-        size = self._card.attribute.size
-        self._first = size // 3 if self._card.attribute.ordered else 0
-        self._second = min(size - 1, self._first + max(1, size // 10))
+        size = card.attribute.size
+        first = size // 3 if card.attribute.ordered else 0
+        second = min(size - 1, first + max(1, size // 10))
+        self._pair = Pair(loss, lost, {self._name: first}, {self._name: second})
 
     def build(self) -> None:
         """Build the picture, the fields of the two values, and what is said of them."""
-
-        def first() -> int | None:
-            return self._first if self._exists else None
-
-        def second() -> int | None:
-            return self._second if self._exists else None
-
-        def wrong(text: Any) -> str | None:
-            return None if position_of(self._card.attribute, str(text or "")) is not None else "no declared value"
-
         self._chart()
         with ui.row().classes("items-start gap-3 w-full"):
-            value_field(self._card.attribute, "One value", first, self._choose_first, self._moved, wrong=wrong)
-            value_field(self._card.attribute, "Another", second, self._choose_second, self._moved, wrong=wrong)
-        live_odds(self._odds, self._workshop.changed, self._moved, self._workshop.planned, self._lost)
+            self._pair.fields(self._name, ("One value", "Another"))
+        self._pair.odds()
 
     @property
     def _exists(self) -> bool:
-        return self._card.exists and max(self._first, self._second) < self._card.attribute.size
+        return self._card.exists and self._pair.exists
+
+    @property
+    def _places(self) -> tuple[int, int]:
+        first, second = self._pair.records
+        return first[self._name], second[self._name]
 
     def _chart(self) -> None:
         ordered = self._card.attribute.ordered
@@ -362,27 +357,28 @@ class ValuePair:
         drawn = self._drawn = chart(self._options(self._workshop.policy), height)
         drawn.on_point_click(self._clicked)
 
-        def left_out() -> str:
+        def left_out() -> str | None:
             """Say how much of a large attribute the picture shows."""
             if not self._exists or self._card.attribute.ordered or self._card.attribute.size <= MOST_VALUES:
-                return ""
+                return None
             return f"Shown: {self._graph.sentence}"
 
-        def partly() -> None:
-            if left_out():
-                note(left_out())
+        def seen() -> tuple[str, int, int]:
+            """Return what decides the picture."""
+            return self._workshop.policy.hash, *self._places
 
+        signals = self._workshop.changed, self._pair.moved
         with ui.column().classes("gap-0 w-full"):
             note("Press a bar to choose the other value." if ordered else "Press one value, then another.")
-            live(partly, self._workshop.changed, self._moved, shows=left_out)
-        seen = [self._seen]
+            showing(left_out, note, *signals)
+        before = [seen()]
 
         def refresh() -> None:
-            if self._exists and seen[0] != self._seen:
-                seen[0] = self._seen
+            if self._exists and before[0] != seen():
+                before[0] = seen()
                 redraw(drawn, self._options(self._workshop.policy))
 
-        follow(drawn, refresh, self._workshop.changed, self._moved)
+        follow(drawn, refresh, *signals)
 
     def preview(self, policy: Policy) -> None:
         """Draw an ordered attribute as it would be under another policy."""
@@ -390,42 +386,26 @@ class ValuePair:
             redraw(self._drawn, self._options(policy))
 
     def _options(self, policy: Policy) -> dict[str, Any]:
+        first, second = self._places
         if self._card.attribute.ordered:
-            return steps_chart(reach(policy, self._name, self._first), self._name, self._second)
-        return graph_chart(self._graph, self._first, self._second)
+            return steps_chart(reach(policy, self._name, first), self._name, second)
+        return graph_chart(self._graph, first, second)
 
     @property
     def _graph(self) -> GraphView:
-        return graph_view(self._workshop.policy, self._name, self._first, also=self._second)
-
-    @property
-    def _seen(self) -> tuple[str, int, int]:
-        """What decides the picture."""
-        return self._workshop.policy.hash, self._first, self._second
+        first, second = self._places
+        return graph_view(self._workshop.policy, self._name, first, also=second)
 
     def _clicked(self, event: Any) -> None:
+        first, second = self._pair.records
         if event.series_type == "graph":
             if event.data_type == "node":
-                (self._choose_first if self._next_is_first else self._choose_second)(int(event.data["id"]))
+                self._pair.choose(first if self._next_is_first else second, self._name, int(event.data["id"]))
                 self._next_is_first = not self._next_is_first
             return
         at = position_of(self._card.attribute, plain(str(event.name)))
         if at is not None:
-            self._choose_second(at)
-
-    def _choose_first(self, at: int) -> None:
-        self._first = at
-        self._moved.fire()
-
-    def _choose_second(self, at: int) -> None:
-        self._second = at
-        self._moved.fire()
-
-    def _odds(self) -> Any:
-        if not self._exists:
-            return None
-        one, other = ({self._name: self._card.attribute.value(at)} for at in (self._first, self._second))
-        return odds_between(self._workshop.policy, one, other, self._loss.strength(frozenset({self._name})))
+            self._pair.choose(second, self._name, at)
 
 
 KINDS: dict[choices.Kind, str] = {
@@ -458,7 +438,7 @@ class SecretCard:
 
     def __init__(self, workshop: Workshop, name: str, loss: ChosenLoss, lost: Signal) -> None:
         self.workshop, self.name = workshop, name
-        self._pair = ValuePair(self, loss, lost)
+        self._picture = PairPicture(self, loss, lost)
 
     @property
     def policy(self) -> Policy:
@@ -504,14 +484,14 @@ class SecretCard:
     def preview(self, choice: Any) -> None:
         """Show in the picture what a choice would mean that is not made yet; the file stays as it is."""
         try:
-            self._pair.preview(choices.policy_with(self.policy, self.name, choice))
+            self._picture.preview(choices.policy_with(self.policy, self.name, choice))
         except BlowfishError:
             # What is wrong with it is said when it is chosen.
             self.redraw()
 
     def redraw(self) -> None:
         """Show in the picture what the file says."""
-        self._pair.preview(self.policy)
+        self._picture.preview(self.policy)
 
     def title(self) -> None:
         """Head the card: the attribute, its values, and what is secret, in a word."""
@@ -519,20 +499,22 @@ class SecretCard:
             TextElement(tag="h2", text=self.name).classes("studio-section").style("margin: 0")
             note(declared(self.attribute))
 
-        def summary() -> None:
-            if self.exists:
-                ui.label(self._words_for(self.kind)).classes("studio-chip")
+        def chosen() -> str | None:
+            return self._words_for(self.kind) if self.exists else None
 
-        live(summary, self.workshop.changed, shows=self._chosen).classes(remove="w-full")
+        def summary(words: str) -> None:
+            ui.label(words).classes("studio-chip")
+
+        showing(chosen, summary, self.workshop.changed).classes(remove="w-full")
 
     def build(self) -> None:
         """Build the inside: the choice and its details on the left, the picture and two values on the right."""
         with ui.element("div").classes("studio-card-halves"):
             with ui.column().classes("gap-4 w-full"):
                 live(self._choices, self.workshop.changed, shows=self._chosen)
-                live(self._words, self.workshop.changed, shows=self._said)
+                showing(self._said, self._words, self.workshop.changed)
             with ui.column().classes("gap-3 w-full min-w-0"):
-                self._pair.build()
+                self._picture.build()
 
     def _choices(self) -> None:
         if not self.exists:
@@ -552,11 +534,11 @@ class SecretCard:
 
         on_chosen(options, lambda: kind, take)
 
-    def _said(self) -> Any:
-        return self.exists and about_attribute(self.policy, self.name)
+    def _said(self) -> Sequence[str] | None:
+        return about_attribute(self.policy, self.name) if self.exists else None
 
-    def _words(self) -> None:
-        for sentence in self._said() or ():
+    def _words(self, sentences: Sequence[str]) -> None:
+        for sentence in sentences:
             note(sentence)
 
 
@@ -591,20 +573,18 @@ def secrets(workshop: Workshop) -> None:
     def outline() -> Any:
         """Return what decides which parts the room has."""
         body = workshop.good_body
-        return None if workshop.file is None else (choices.mode_of(body), body["policy"]["domain"])
+        return choices.mode_of(body), body["policy"]["domain"]
 
     def fill() -> None:
-        if workshop.file is None:
-            notice("Declare the attributes of your table first; then you can say what is secret about each.")
-            return
         mode = choices.mode_of(workshop.good_body)
         with ui.element("div").classes("studio-stack"):
             _choose_mode(workshop, mode)
-            live(lambda: _words(workshop), workshop.changed, shows=lambda: _said(workshop))
+            showing(lambda: _said(workshop), _words, workshop.changed)
             _choose_loss(loss, lost)
             (secret_cards if mode == "cards" else compare_records)(workshop, loss, lost)
 
-    live(fill, workshop.changed, shows=outline)
+    needs = "Declare the attributes of your table first; then you can say what is secret about each."
+    with_policy(workshop, needs, fill, outline)
 
 
 def _choose_mode(workshop: Workshop, mode: choices.Mode) -> None:
@@ -648,7 +628,7 @@ def _ask(workshop: Workshop, after: choices.Mode, back: Any) -> None:
     dialog.open()
 
 
-def _said(workshop: Workshop) -> Any:
+def _said(workshop: Workshop) -> tuple[Sequence[str], Sequence[str], choices.Mode] | None:
     if workshop.file is None:
         return None
     policy = workshop.file.policy
@@ -659,10 +639,8 @@ def _said(workshop: Workshop) -> Any:
     return protected, not_protected(policy, unprotected_after_budget(policy, workshop.file.budget)), mode
 
 
-def _words(workshop: Workshop) -> None:
-    if workshop.file is None:
-        return
-    protected, exposed, mode = _said(workshop)
+def _words(said: tuple[Sequence[str], Sequence[str], choices.Mode]) -> None:
+    protected, exposed, mode = said
     with ui.element("div").classes("studio-stack"):
         if mode == "other":
             notice("The file has a choice that this form does not know; it is shown here, and changed in the file.")
@@ -671,7 +649,7 @@ def _words(workshop: Workshop) -> None:
             _sentences("Not protected", exposed, "visibility")
 
 
-def _sentences(title: str, sentences: tuple[str, ...], icon: str) -> None:
+def _sentences(title: str, sentences: Sequence[str], icon: str) -> None:
     with ui.column().classes("studio-card"):
         with ui.row().classes("items-center gap-2"):
             ui.icon(icon).props("aria-hidden=true").classes("text-lg text-primary")

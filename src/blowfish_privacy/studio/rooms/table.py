@@ -21,18 +21,19 @@ from blowfish_privacy.studio.parts import (
     focus_on,
     follow,
     heading,
-    keeps_up,
     keyed,
     live,
     note,
     notice,
-    on_entered,
     plain_table,
     problem_card,
     problem_in,
     say_problem,
     section,
+    showing,
+    shows_later,
     try_change,
+    typed_in,
 )
 from blowfish_privacy.studio.workshop import Signal, Workshop
 
@@ -183,23 +184,16 @@ def data_check(workshop: Workshop) -> None:
             about[0] = checked()
             place.clear()
 
-    async def check() -> None:
-        data, file, asked = workshop.data, workshop.file, checked()
+    def check() -> None:
+        data, file = workshop.data, workshop.file
         if data is None or file is None:
             return
         place.clear()
-        with place, ui.row().classes("items-center gap-3"):
-            ui.spinner()
-            note("Reading the table")
-        button.disable()
-        found = await run.io_bound(declaring.check_of, data, file.policy)
-        if place.is_deleted:
-            return
-        refresh()
-        if found is not None and asked == checked():
-            place.clear()
-            with place:
-                problem_card(found) if isinstance(found, Problem) else _fit(found, place)
+        with place:
+            shows_later(lambda: declaring.check_of(data, file.policy), show, "Reading the table")
+
+    def show(found: PolicyCheck | Problem) -> None:
+        problem_card(found) if isinstance(found, Problem) else _fit(found, place)
 
     about = [checked()]
     with ui.column().classes("studio-card"):
@@ -237,11 +231,6 @@ def table_source(workshop: Workshop, dialogs: ui.element) -> None:
         data = workshop.body.get("data")
         return data if isinstance(data, str) else ""
 
-    def take() -> None:
-        chosen = str(field.value or "").strip()
-        if chosen and chosen != named():
-            _use(workshop, chosen)
-
     def browse() -> None:
         with dialogs, ui.dialog().props('aria-label="Choose a table"') as dialog:
             _Browser(workshop, dialog)
@@ -260,8 +249,7 @@ def table_source(workshop: Workshop, dialogs: ui.element) -> None:
             with ui.row().classes("items-center gap-3 w-full"):
                 field = ui.input("Path or address", value=named())
                 field.classes("flex-1 min-w-56").props("outlined dense")
-                on_entered(field, take)
-                keeps_up(field, named, workshop.changed)
+                typed_in(field, named, partial(_use, workshop), workshop.changed)
                 ui.button("Browse", icon="folder_open", on_click=browse).props("outline no-caps")
             live(said, workshop.changed, shows=lambda: (named(), workshop.draft.folder))
 
@@ -439,14 +427,12 @@ class _Columns:
         return self._rows().get(name, declaring.Row(name, "", ""))
 
     def _row(self, name: str) -> None:
-        def holds() -> None:
-            row = self._named(name)
+        def holds(row: declaring.Row) -> None:
             TextElement(tag="span", text=name).classes("text-weight-medium studio-break")
             if row.holds and row.holds != "as declared":
                 note(row.holds)
 
-        def said() -> None:
-            row = self._named(name)
+        def said(row: declaring.Row) -> None:
             TextElement(tag="span", text=row.said or "not declared").classes("" if row.said else "studio-note")
             if not row.fits:
                 with ui.row().classes("items-center gap-1 no-wrap studio-warning"):
@@ -454,7 +440,7 @@ class _Columns:
                     TextElement(tag="span", text="The column is of another type")
 
         for part in (holds, said):
-            live(part, self._workshop.changed, self._looked, shows=lambda: self._named(name)).classes("min-w-0")
+            showing(lambda: self._named(name), part, self._workshop.changed, self._looked, classes="min-w-0")
         with ui.row().classes("gap-1 no-wrap"):
             self._actions(name)
 
