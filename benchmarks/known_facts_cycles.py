@@ -17,8 +17,9 @@ from time import perf_counter
 from ortools.sat.python import cp_model
 
 import blowfish_privacy as bp
-from blowfish_privacy.known_facts.classes import Classes, JoinedClasses, classes_of, joined_classes
+from blowfish_privacy.graphs.class_pairs import ClassPairs
 from blowfish_privacy.known_facts.cycles import heaviest_cycle
+from blowfish_privacy.known_facts.fact_model import Classes, classes_of, joined_classes
 from report import AHEAD, Row
 
 SIDE = 1000
@@ -38,7 +39,7 @@ def boxes(many: int, seed: int) -> list[bp.KnownCount]:
     return [bp.KnownCount(where={"x": (x, right), "y": (y, top)}) for x, y, right, top in drawn]
 
 
-def unsplit(classes: Classes, arcs: JoinedClasses, seconds: float) -> int:
+def unsplit(classes: Classes, arcs: ClassPairs, seconds: float) -> int:
     """Give the whole graph to the solver and return its proven bound on the number of records."""
     model = cp_model.CpModel()
     both = [pair for a, b in arcs.pairs for pair in ((a, b), (b, a))]
