@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 from math import inf
 from typing import TypeAlias
@@ -165,6 +166,8 @@ def _change(added: dict[Cell, tuple[Fraction, ...]], first: Database, second: Da
     return sum((abs(sum((y[i] - x[i] for x, y in moved), Fraction(0))) ** power for i in outputs), Fraction(0))
 
 
+# Asked for at every table.
+@lru_cache(maxsize=16)
 def _facts(policy: Policy) -> list[CountedBox]:
     return [counted for fact in policy.known for counted in fact.counted(policy.domain)]
 
