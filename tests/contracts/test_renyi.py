@@ -57,9 +57,9 @@ def test_rows_add_up_and_the_sign_of_a_change_does_not_matter():
 
 
 def divergences(policy, rows, scales):
-    """For every pair of neighbours, what differs: the change and the variance of each row."""
+    """For every pair of neighbours, what differs: the size of the change and the variance of each row."""
     for x, y in neighbours(policy, 2):
-        yield [(a - b, scale) for a, b, scale in zip(rows(x), rows(y), scales, strict=True) if a != b]
+        yield [(abs(a - b), scale) for a, b, scale in zip(rows(x), rows(y), scales, strict=True) if a != b]
 
 
 @GAUSSIAN
