@@ -108,6 +108,10 @@ demo: $(VENV)/.base
 studio: $(VENV)/.studio
 	@$(BIN)/blowfish studio --demo
 
+# Its processes share the cores already: threads of linear algebra on tiny tables only wait for each other. And tests are
+# compiled once and kept, as they are where somebody works.
+test lowest audit: export OMP_NUM_THREADS = 1
+test lowest: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	@$(BYTECODE)
 	$(BIN)/python -m pytest $(SHARED)
@@ -155,8 +159,6 @@ bench-scale: $(VENV)/.engines
 	@tests/servers/install
 	$(BIN)/python benchmarks/scale.py
 
-# Its processes share the cores already: threads of linear algebra on tiny tables only wait for each other.
-audit: export OMP_NUM_THREADS = 1
 audit: $(VENV)/.test
 	$(BIN)/python -m blowfish_lab.audit.black_box --out audit-report
 	$(BIN)/python -m blowfish_lab.audit.known_facts --instances $(INSTANCES)

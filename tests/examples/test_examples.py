@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-import os
-import subprocess
+import runpy
 import sys
+import warnings
+from contextlib import redirect_stdout
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,31 +22,22 @@ from blowfish_privacy.release import spec
 from blowfish_privacy.release.verification import problems
 from blowfish_privacy.statements.card import make_card
 from blowfish_privacy.statements.card_page import markdown
+from predictable import predictable_bits
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-REPEATABLE = """
-import runpy, sys
-from predictable import predictable_bits
-sys.argv.pop(0)
-with predictable_bits("examples"):
-    runpy.run_path(sys.argv[0], run_name="__main__")
-"""
 FAR = 30
 """Noise exceeds so many times its scale with probability e^-30: no test here ever fails by chance."""
 
 
 def run(name: str, folder: Path) -> str:
-    path = os.pathsep.join([str(EXAMPLES.parent / "tests"), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", REPEATABLE, EXAMPLES / name, folder],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
+    """Run an example as a program, in a folder; return what it prints."""
+    arguments, printed = patch.object(sys, "argv", [name, str(folder)]), io.StringIO()
+    with predictable_bits("examples"), arguments, redirect_stdout(printed), warnings.catch_warnings():
+        warnings.simplefilter("default")
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     for document in folder.glob("*.release.json"):
         assert problems(document.read_text()) == [], document.name
-    return done.stdout
+    return printed.getvalue()
 
 
 def rows(path: Path) -> list[dict[str, str]]:

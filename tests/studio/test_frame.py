@@ -234,7 +234,7 @@ def test_the_page_finds_the_studio_again_after_the_line_was_lost(studio, page, t
 
 
 def test_the_first_page_does_not_hang(studio, page):
-    """That it comes at all, on whatever machine this is; how fast it is, ``first_page.py`` measures."""
+    """That it comes at all, on whatever machine this is; how fast it is, ``benchmarks/first_page.py`` measures."""
     page.goto("about:blank")
     running = studio(SMALL)
     begun = time.monotonic()

@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import Enum
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
@@ -27,7 +27,7 @@ from blowfish_privacy.policies import Policy
 from blowfish_privacy.policies.policy import Compensation
 from blowfish_privacy.privacy.sensitivity import Sensitivity, sensitivity
 from blowfish_privacy.queries import Histogram
-from blowfish_privacy.testing.oracle import Database, are_neighbours, is_secret_move, satisfies
+from blowfish_privacy.testing.oracle import Database, is_secret_move, move_together, satisfies
 
 PRINTED = "printed"
 
@@ -137,23 +137,13 @@ def attains(policy: Policy, claimed: Sensitivity) -> bool:
     """Say whether the records that are said to attain a sensitivity make neighbours by the definition, and do."""
     if claimed.witness is None:
         return not claimed.value
-    before, after = (tuple(policy.domain.cell(_whole(policy, record)) for record in side) for side in claimed.witness)
-    # Those who stay fill stated counts up; the witness holds only those who move.
-    stays = [KnownMarginal(*fact.attributes) if isinstance(fact, KnownMarginal) else fact for fact in policy.known]
-    return (
-        are_neighbours(replace(policy, known=tuple(stays)), before, after) and _change(before, after) == claimed.value
-    )
-
-
-def _whole(policy: Policy, record: dict[str, Any]) -> dict[str, Any]:
+    # What a witness does not name stays as it is.
     rest = {name: policy.domain[name].value(0) for name in policy.domain}
-    return {**rest, **record}
-
-
-def _change(before: tuple[Cell, ...], after: tuple[Cell, ...]) -> int:
+    before, after = ([policy.domain.cell({**rest, **record}) for record in side] for side in claimed.witness)
     net = Counter(before)
-    net.subtract(Counter(after))
-    return sum(map(abs, net.values()))
+    net.subtract(after)
+    # Those who stay fill stated counts up; the witness holds only those who move.
+    return move_together(policy, [*zip(before, after, strict=True)]) and sum(map(abs, net.values())) == claimed.value
 
 
 # Known marginals: full-domain and attribute secrets.

@@ -110,31 +110,21 @@ def clipped(sums: Floats, sizes: Floats, low: Floats, high: Floats) -> Floats:
     return np.clip(sums / np.maximum(sizes, 1.0), low, high)
 
 
-def not_private_published_sulq_kmeans(
-    points: Floats,
-    k: int,
-    *,
-    epsilon: float,
-    claimed_sensitivity: float,
-    low: Floats,
-    high: Floats,
-    seed: int,
-    rounds: int = 10,
-    divided: Division = as_printed,
-) -> Floats:
-    """Run k-means with the noise the paper prints, which protects nobody; for comparisons on public data only.
+def not_private_centres(data: ClusteringData, named: Named, epsilon: str, seed: int, divided: Division) -> Floats:
+    """Find centres with the noise the paper prints, which protects nobody; for comparisons on public data only.
 
-    Half of each round's epsilon goes to the sizes (claimed sensitivity 2), half to the sums (``claimed_sensitivity``).
+    Half of each round's epsilon goes to the sizes (claimed sensitivity 2), half to the sums (what the policy claims).
     """
-    generator = np.random.default_rng(seed)
-    centers = generator.uniform(low, high, (k, points.shape[1]))
-    share = epsilon / rounds / 2
-    for _ in range(rounds):
-        sizes, sums = cluster_sums(points, centers)
-        noisy = sizes + generator.laplace(0, 2 / share, k)
-        moved = sums + generator.laplace(0, claimed_sensitivity / share, sums.shape)
-        centers = divided(moved, noisy[:, None], low, high)
-    return centers
+    low, high = data.box
+    points = np.repeat(data.points, data.weights, axis=0)
+    generator, share = np.random.default_rng(seed), float(epsilon) / ROUNDS / 2
+    centres: Floats = generator.uniform(low, high, (K, points.shape[1]))
+    for _ in range(ROUNDS):
+        sizes, sums = cluster_sums(points, centres)
+        noisy = sizes + generator.laplace(0, 2 / share, K)
+        moved = sums + generator.laplace(0, named.claimed(data) / share, sums.shape)
+        centres = divided(moved, noisy[:, None], low, high)
+    return centres
 
 
 # SuLQ k-means [he2014, section 6] with a budget that holds: what the paper's algorithm costs when it is private.
@@ -235,23 +225,6 @@ def _centres(method: str, data: ClusteringData, named: Named, epsilon: str) -> F
         noisy = mechanism.draw(data.aggregates, SystemSource())
         return cluster(mechanism.points(noisy, data.records), K, seed=seed).centers
     return not_private_centres(data, named, epsilon, seed, as_printed if method == PRINTED else clipped)
-
-
-def not_private_centres(data: ClusteringData, named: Named, epsilon: str, seed: int, divided: Division) -> Floats:
-    """Find centres with the published noise: NOT PRIVATE."""
-    low, high = data.box
-    values = np.repeat(data.points, data.weights, axis=0)
-    return not_private_published_sulq_kmeans(
-        values,
-        K,
-        epsilon=float(epsilon),
-        claimed_sensitivity=named.claimed(data),
-        low=low,
-        high=high,
-        seed=seed,
-        rounds=ROUNDS,
-        divided=divided,
-    )
 
 
 @lru_cache(maxsize=64)

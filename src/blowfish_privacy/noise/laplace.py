@@ -167,8 +167,12 @@ def variance(scale: Number) -> float:
 
 def quantile(scale: Number, level: Number) -> int:
     """Return the smallest integer t with ``P(|Z| <= t) >= level``, for 0 < level < 1, exactly."""
-    rate = 1 / checked_scale(scale)
-    miss = checked_miss(level)
+    return _quantile(1 / checked_scale(scale), checked_miss(level))
+
+
+# Many answers with noise of one scale ask for the same one.
+@lru_cache(maxsize=1024)
+def _quantile(rate: Fraction, miss: Fraction) -> int:
     return least_covering(lambda bound: _covers(bound, rate, miss), _hint(rate, miss))
 
 

@@ -10,8 +10,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
-from math import inf
+from math import inf, lcm
 from typing import TypeAlias
 
 from blowfish_privacy.domain import Cell, Domain
@@ -93,14 +94,14 @@ def known_counts(policy: Policy, database: Database) -> list[int]:
 
 def linear_sensitivity(policy: Policy, size: int, contribution: Contribution, power: int = 1) -> Worst:
     """Find the largest sum of changes (of their powers) of a linear query between neighbours, and who attains it."""
-    added = {cell: tuple(map(Fraction, contribution(cell))) for cell in policy.domain.cells()}
-    added[ABSENT] = tuple(Fraction(0) for _ in next(iter(added.values())))
-    worst = Worst(Fraction(0), None)
+    added, parts = _in_whole_numbers(policy, contribution)
+    added[ABSENT] = (0,) * len(next(iter(added.values())))
+    most, witness = 0, None
     for first, second in neighbours(policy, size):
         change = _change(added, first, second, power)
-        if worst.witness is None or change > worst.value:
-            worst = Worst(change, (first, second))
-    return worst
+        if witness is None or change > most:
+            most, witness = change, (first, second)
+    return Worst(Fraction(most, parts**power), witness)
 
 
 def moves_together(policy: Policy, size: int) -> Iterator[tuple[tuple[Cell, Cell], ...]]:
@@ -145,26 +146,34 @@ def move_together(policy: Policy, moves: Sequence[tuple[Cell, Cell]]) -> bool:
 
 def largest_changes(policy: Policy, size: int, contributions: Sequence[Contribution], power: int = 1) -> list[Fraction]:
     """Find the largest sum of changes (of their powers) of several linear queries over all sets of moves together."""
-    added = [{c: tuple(map(Fraction, each(c))) for c in policy.domain.cells()} for each in contributions]
-    worst = [Fraction(0)] * len(added)
+    added = [_in_whole_numbers(policy, each) for each in contributions]
+    most = [0] * len(added)
     nets: set[frozenset[tuple[Cell, int]]] = set()
     for moves in moves_together(policy, size):
         net = Counter(y for _, y in moves)
         net.subtract(x for x, _ in moves)
         nets.add(frozenset((cell, count) for cell, count in net.items() if count))
     for net in nets:
-        for number, columns in enumerate(added):
+        for number, (columns, _) in enumerate(added):
             rows = zip(*([count * each for each in columns[cell]] for cell, count in net), strict=True)
-            worst[number] = max(worst[number], sum((abs(sum(row, Fraction(0))) ** power for row in rows), Fraction(0)))
-    return worst
+            most[number] = max(most[number], sum(abs(sum(row)) ** power for row in rows))
+    return [Fraction(change, parts**power) for change, (_, parts) in zip(most, added, strict=True)]
 
 
-def _change(added: dict[Cell, tuple[Fraction, ...]], first: Database, second: Database, power: int) -> Fraction:
+def _in_whole_numbers(policy: Policy, contribution: Contribution) -> tuple[dict[Cell, tuple[int, ...]], int]:
+    """Work out what every value adds, in parts of one of which there are so many."""
+    added = {cell: tuple(map(Fraction, contribution(cell))) for cell in policy.domain.cells()}
+    parts = lcm(*(number.denominator for numbers in added.values() for number in numbers))
+    return {cell: tuple(int(number * parts) for number in numbers) for cell, numbers in added.items()}, parts
+
+
+def _change(added: dict[Cell, tuple[int, ...]], first: Database, second: Database, power: int) -> int:
     moved = [(added[x], added[y]) for x, y in zip(first, second, strict=True) if x != y]
-    outputs = range(len(added[ABSENT]))
-    return sum((abs(sum((y[i] - x[i] for x, y in moved), Fraction(0))) ** power for i in outputs), Fraction(0))
+    return sum(abs(sum(y[i] - x[i] for x, y in moved)) ** power for i in range(len(added[ABSENT])))
 
 
+# Asked for at every table.
+@lru_cache(maxsize=16)
 def _facts(policy: Policy) -> list[CountedBox]:
     return [counted for fact in policy.known for counted in fact.counted(policy.domain)]
 

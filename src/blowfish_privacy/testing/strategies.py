@@ -1,4 +1,8 @@
-"""Hypothesis strategies: small domains, secret graphs and policies of every kind."""
+"""Hypothesis strategies: small domains, secret graphs and policies of every kind.
+
+A strategy is made once and kept: hypothesis looks at what it consists of before the first draw, which takes longer than
+the draw.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -33,6 +38,7 @@ THETAS = st.one_of(st.integers(1, 12), st.sampled_from(["1/2", "5/2", "0.3", "7/
 SCALES = st.sampled_from([1, 1, 2, 3, "1/2", "2/3", "0.7", 5])
 
 
+@cache
 def attributes(largest: int) -> st.SearchStrategy[Attribute]:
     """Make one attribute of at most so many values."""
     bounds = st.tuples(st.integers(-3, 3), st.integers(0, largest - 1))
@@ -45,10 +51,16 @@ def attributes(largest: int) -> st.SearchStrategy[Attribute]:
     return st.one_of(integers, integers, decimals, days, categories, widths.map(_bins), hierarchies(largest))
 
 
+@cache
+def _ordered_attributes(largest: int) -> st.SearchStrategy[Attribute]:
+    return attributes(largest).filter(lambda attribute: attribute.ordered)
+
+
 def _decimal(low: int, steps: int, step: str) -> Decimal:
     return Decimal(low, low + steps * Fraction(step), step)
 
 
+@cache
 def hierarchies(largest: int) -> st.SearchStrategy[Hierarchy]:
     """Make a tree of states, counties and towns, with at most so many towns."""
     # Each town after the first is in the same county as the one before, in the next county, or in the next state.
@@ -78,9 +90,10 @@ def views(domain: Domain, name: str) -> st.SearchStrategy[str]:
     """Choose an attribute, or a level of it."""
     attribute = domain[name]
     levels = attribute.levels if isinstance(attribute, Hierarchy) else ()
-    return st.sampled_from([name, *(f"{name}@{level}" for level in levels)])
+    return st.sampled_from((name, *(f"{name}@{level}" for level in levels)))
 
 
+@cache
 @st.composite
 def domains(
     draw: st.DrawFn, most_cells: int = 60, most_attributes: int = 3, kind: type[Secrets] | None = None
@@ -89,8 +102,10 @@ def domains(
     chosen: dict[str, Attribute] = {}
     left = most_cells
     for name in NAMES[: draw(st.integers(2 if kind is ByValue else 1, most_attributes))]:
-        made = hierarchies(left) if kind is Within and not chosen else attributes(min(left, 20))
-        chosen[name] = draw(made.filter(lambda a: a.ordered) if kind is DistanceThreshold else made)
+        if kind is DistanceThreshold:
+            chosen[name] = draw(_ordered_attributes(min(left, 20)))
+        else:
+            chosen[name] = draw(hierarchies(left) if kind is Within and not chosen else attributes(min(left, 20)))
         left //= chosen[name].size
     return Domain(chosen)
 
@@ -100,7 +115,7 @@ def secrets(draw: st.DrawFn, domain: Domain, kind: type[Secrets] | None = None) 
     """Choose secrets that fit a domain, of any kind or of one."""
     fitting = [kind for kind in _OF_VALUES if kind is not DistanceThreshold or _measurable(domain)]
     fitting = [kind for kind in fitting if kind is not Within or _trees(domain)]
-    return MAKERS[kind or draw(st.sampled_from(fitting))](draw, domain)
+    return MAKERS[kind or draw(st.sampled_from(tuple(fitting)))](draw, domain)
 
 
 def _measurable(domain: Domain) -> bool:
@@ -115,7 +130,7 @@ def _within(draw: st.DrawFn, domain: Domain) -> Secrets:
     trees = _trees(domain)
     if not trees:
         return FullDomain()
-    chosen = draw(st.lists(st.sampled_from(trees), min_size=1, unique=True))
+    chosen = draw(st.lists(st.sampled_from(tuple(trees)), min_size=1, unique=True))
     levels = {name: draw(views(domain, name).filter(lambda view: "@" in view)).split("@")[1] for name in chosen}
     return Within(levels if len(domain.names) > 1 else levels[trees[0]])
 
@@ -126,7 +141,7 @@ def _per_attribute(draw: st.DrawFn, domain: Domain) -> Secrets:
     kinds = {name: nested + [DistanceThreshold] * (3 if _measurable(own[name]) else 0) for name in domain}
     for name in _trees(domain):
         kinds[name] += [Within] * 3
-    return PerAttribute({name: draw(secrets(own[name], draw(st.sampled_from(kinds[name])))) for name in domain})
+    return PerAttribute({name: draw(secrets(own[name], draw(st.sampled_from(tuple(kinds[name]))))) for name in domain})
 
 
 def _threshold(draw: st.DrawFn, domain: Domain) -> Secrets:
@@ -194,18 +209,29 @@ def _known_counts(draw: st.DrawFn, domain: Domain) -> KnownFact:
     return KnownCount(where)
 
 
-@st.composite
 def policies(
-    draw: st.DrawFn,
     most_cells: int = 60,
     most_attributes: int = 3,
     most_facts: int = 0,
     kind: type[Secrets] | None = None,
     sizes: Sequence[Any] = ("known",),
-) -> Policy:
+) -> st.SearchStrategy[Policy]:
     """Make a policy; ask for known facts by their largest number."""
+    return _policies(most_cells, most_attributes, most_facts, kind, tuple(sizes))
+
+
+@cache
+@st.composite
+def _policies(
+    draw: st.DrawFn,
+    most_cells: int,
+    most_attributes: int,
+    most_facts: int,
+    kind: type[Secrets] | None,
+    sizes: tuple[Any, ...],
+) -> Policy:
     domain = draw(domains(most_cells, most_attributes, kind))
-    known = draw(st.lists(known_facts(domain), max_size=most_facts))
+    known = draw(st.lists(known_facts(domain) if most_facts else st.nothing(), max_size=most_facts))
     compensation: Any = draw(st.sampled_from(["anywhere", "secret-moves"])) if known else "anywhere"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BlowfishWarning)

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from importlib.metadata import version
 from itertools import pairwise, product
 from math import exp, log
@@ -208,6 +209,12 @@ def test_the_check_fails_where_a_ratio_is_far_from_the_page(report, monkeypatch,
         monkeypatch.setattr(known_facts, "rows", lambda *, quick, data, row=row: [row])
         assert run.main() == failed
         assert f"1 ratios, {int(failed)} of them far" in capsys.readouterr().out
+
+
+def test_every_benchmark_of_the_table_finds_what_it_measures(report):
+    import run
+
+    assert all(callable(import_module(name).rows) for name in run.BENCHMARKS)
 
 
 def test_the_picture_has_both_kinds_of_rows(report, tmp_path):

@@ -256,7 +256,7 @@ class ProductFamily(GridFamily):
 
     def _weights(self, x: Cell, first: DifferenceLevel, second: DifferenceLevel) -> Integers:
         height, width = self.form.domain.shape
-        return np.outer(first.whole_hats(height)[:, x[0]], second.whole_hats(width)[:, x[1]])
+        return np.outer(first.heights(x[0], height), second.heights(x[1], width))
 
     def _scale(self, first: DifferenceLevel, second: DifferenceLevel) -> Fraction:
         """Return the scale of the whole-number rows of two levels."""

@@ -183,6 +183,14 @@ class DifferenceLevel(Level):
         """Return the hats times :attr:`unit`, in whole numbers."""
         return np.rint(dense(self.hats(size)) * self.unit).astype(np.int64)
 
+    def heights(self, x: int, size: int) -> Integers:
+        """Return one column of :meth:`whole_hats`: what a record at a position adds to each row."""
+        first, touched = x // self.spacing, 2 * self.overlap
+        heights = np.zeros(self.rows(size) + 1, dtype=np.int64)
+        heights[first : first + touched] = [self._height(first - self.overlap + 1 + n, x) for n in range(touched)]
+        # At a node, the hat of the last one beyond it is 0, and may be none of the rows.
+        return heights[:-1]
+
 
 @dataclass(frozen=True)
 class CumulativeLevel(Level):
