@@ -1,8 +1,8 @@
 """The averaging attack: what known facts do to noise that does not know them [he2014, section 3.2].
 
 A chain is a table of cells of which everybody knows how many people each has together with the next. From any one cell
-the sums lead to all others, so k noisy cells are k estimates of one number, and their average is sqrt(k) times more accurate
-as each of them. :func:`attacked` lets this attacker loose on a mechanism, many times, and measures.
+the sums lead to all others, so k noisy cells are k estimates of one number, and their average is sqrt(k) times more
+accurate than each of them. :func:`attacked` lets this attacker loose on a mechanism, many times, and measures.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from math import isinf
 from typing import Any
 
 from blowfish_privacy.ledger import Entry, Ledger
-from blowfish_privacy.ledger.entry import in_words, read_amount, write_loss
+from blowfish_privacy.ledger.account import in_words
+from blowfish_privacy.ledger.entry import read_amount, write_loss
 from blowfish_privacy.ledger.pair_loss import PairLoss
 from blowfish_privacy.ledger.verification import Report
 from blowfish_privacy.policies import Policy

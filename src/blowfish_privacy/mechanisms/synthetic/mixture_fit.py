@@ -58,7 +58,7 @@ class Grouping:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class PairTable:
     """The shares of all combinations of groups of two attributes, and the deviation of the noise in one cell."""
 
     axes: tuple[int, int]
@@ -74,7 +74,7 @@ class Evidence:
 
     groupings: tuple[Grouping, ...]
     margins: tuple[Floats, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairTable, ...]
 
 
 def gathered(
@@ -93,7 +93,7 @@ def gathered(
     for each in measurements:
         for pair in combinations(each.axes, 2):
             containing[pair].append(each)
-    pairs: list[Pair] = []
+    pairs: list[PairTable] = []
     for one, other in wanted:
         sides = (groupings[one], groupings[other])
         noisy, variance = _mean((one, other), containing[one, other], sides)
@@ -103,7 +103,7 @@ def gathered(
         if excluded.any():
             sums = [(1, margins[one][:, None]), (0, margins[other][None, :])]
             shares = raked(np.where(excluded, 0.0, np.maximum(shares, 0.0)), sums, RAKING)
-        pairs.append(Pair((one, other), shares, sqrt(variance) / records, excluded))
+        pairs.append(PairTable((one, other), shares, sqrt(variance) / records, excluded))
     return Evidence(groupings, margins, tuple(pairs))
 
 
@@ -218,8 +218,8 @@ def tree_start(evidence: Evidence, many: int, generator: np.random.Generator) ->
 
 def tree_steps(evidence: Evidence) -> list[Step]:
     """Cut the tree into one step for each attribute, given the attribute that it hangs on."""
-    near: dict[int, list[Pair]] = {axis: [] for axis in range(len(evidence.margins))}
-    of_axes: dict[Axes, Pair] = {pair.axes: pair for pair in evidence.pairs}
+    near: dict[int, list[PairTable]] = {axis: [] for axis in range(len(evidence.margins))}
+    of_axes: dict[Axes, PairTable] = {pair.axes: pair for pair in evidence.pairs}
     amounts = {axes: information(evidence, pair) for axes, pair in of_axes.items()}
     dependent = {axes: amount for axes, amount in amounts.items() if amount > LEAST_INFORMATION}
     for axes in spanning(dependent, len(evidence.margins)):
@@ -241,7 +241,7 @@ def tree_steps(evidence: Evidence) -> list[Step]:
     return steps
 
 
-def information(evidence: Evidence, pair: Pair) -> float:
+def information(evidence: Evidence, pair: PairTable) -> float:
     """Return the mutual information of two attributes, in natural units."""
     shares = np.maximum(pair.shares, 0.0)
     shares = shares / max(float(shares.sum()), 1e-300)
