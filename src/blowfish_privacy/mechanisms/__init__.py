@@ -52,14 +52,14 @@ def candidates(query: Query, name: str | None) -> list[type[Mechanism]]:
     return fitting
 
 
-_homes = {
+_registry = {
     "clusters.synopsis": ["Points", "Synopsis"],
     "grid.grid_family": ["GridFamily"],
     "ordered.ordered_family": ["OrderedFamily"],
 }
 for _listed in REGISTRY.values():
-    _homes.setdefault(_listed.module, []).append(_listed.kind)
-__getattr__ = attributes_of(__name__, _homes)
+    _registry.setdefault(_listed.module, []).append(_listed.kind)
+__getattr__ = attributes_of(__name__, _registry)
 
 __all__ = [
     "MECHANISMS",

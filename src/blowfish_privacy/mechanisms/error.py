@@ -239,7 +239,7 @@ _SHARED_RELEASES = 10
 five histograms of 4,096 values that DPBench distributes (Adult's capital loss, HepTh, MedCost, NetTrace, search logs)
 and on made-up flat, smooth, spiky and Zipf data, at epsilon 0.01 to 1 and thresholds 1, 16 and none."""
 
-_OWN_LEAST = 0.77
+_LEAST_WIDTH = 0.77
 """An interval is at least so many normal ones wide of its own typical error: where most ranges of a size are empty and
 exact, the factor alone would be near 0 for those that are not. Settled on the same data."""
 
@@ -265,7 +265,7 @@ class IntervalWidths:
         """Learn from the errors of ranges of several sizes."""
         measured = [_factor(errors, float(level)) for _, errors in samples]
         factors = np.array([factor for factor, _ in measured])
-        # Wide ranges of one release are much alike, so that few releases tell little of a single size.
+        # Wide ranges of one release are much alike, so that few releases say little of a single size.
         padded = np.pad(factors, 1, mode="edge")
         smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
         return cls(level, np.array([size for size, _ in samples]), smooth, np.array([each for _, each in measured]))
@@ -273,26 +273,26 @@ class IntervalWidths:
     def of(self, sizes: npt.NDArray[np.number], errors: Errors) -> Floats:
         """Return half-widths of ranges of these sizes with these errors in the simulated releases."""
         places, known = np.log2(np.maximum(sizes, self.sizes[0])), np.log2(self.sizes)
-        own = np.mean(errors.astype(np.float64) ** 2, axis=0)
-        alike = np.interp(places, known, self.typical) ** 2
-        wide = np.interp(places, known, self.factors) * np.sqrt(_mixed(own, alike, len(errors)))
-        return np.maximum(wide, _OWN_LEAST * normal_width(self.level) * np.sqrt(own))
+        single = np.mean(errors.astype(np.float64) ** 2, axis=0)
+        of_all = np.interp(places, known, self.typical) ** 2
+        wide = np.interp(places, known, self.factors) * np.sqrt(_mixed(single, of_all, len(errors)))
+        return np.maximum(wide, _LEAST_WIDTH * normal_width(self.level) * np.sqrt(single))
 
 
 def _factor(errors: Errors, level: float) -> tuple[float, float]:
     """Return the quantile of the errors over the typical error of the other releases, and that of all ranges."""
     squares = errors.astype(np.float64) ** 2
-    alike = float(squares.mean())
-    if not alike:
+    of_all = float(squares.mean())
+    if not of_all:
         return 0.0, 0.0
     others = (squares.sum(axis=0) - squares) / (len(squares) - 1)
-    ratios = np.sqrt(squares / _mixed(others, alike, len(squares)))
-    return float(np.quantile(ratios, level)), float(np.sqrt(alike))
+    ratios = np.sqrt(squares / _mixed(others, of_all, len(squares)))
+    return float(np.quantile(ratios, level)), float(np.sqrt(of_all))
 
 
-def _mixed(own: Floats, alike: npt.ArrayLike, releases: int) -> Floats:
+def _mixed(single: Floats, of_all: npt.ArrayLike, releases: int) -> Floats:
     shared = _SHARED_RELEASES / (releases + _SHARED_RELEASES)
-    return (1 - shared) * own + shared * np.asarray(alike)
+    return (1 - shared) * single + shared * np.asarray(of_all)
 
 
 # Bounds on the errors of ranges and rectangles by their size, since one for all would fit few of them.

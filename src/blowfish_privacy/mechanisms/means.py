@@ -287,12 +287,12 @@ class WeightedOffsets(Quotient):
             # Where only the weights change, there is nothing to learn from offsets, and noise on them costs nothing.
             of_sum, of_weights = (change / epsilon for change in alone)
             return cls(form, of_sum or of_weights, of_weights)
-        made: list[Self] = []
+        choices: list[Self] = []
         for share in _SHARES:
             scales = alone[0] / share, alone[1] / (1 - share)
             lost = sensitivity_of(_divided(form, *scales), policy).value / epsilon
-            made.append(cls(form, *(scale * lost for scale in scales)))
-        return min(made, key=lambda mechanism: mechanism.expected_error().mse)
+            choices.append(cls(form, *(scale * lost for scale in scales)))
+        return min(choices, key=lambda mechanism: mechanism.expected_error().mse)
 
     def certify(self, policy: Policy) -> Certificate:
         for scale, only in ((self.sum_scale, (2, 0)), (self.weights_scale, (0, 1))):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import blowfish_privacy as bp
 from blowfish_privacy.engines import Counts
 from blowfish_privacy.mechanisms import AdaptiveGrid, GaussianFlow, GaussianGrid, GridFlow, GridHierarchy
-from blowfish_privacy.mechanisms.grid.grid_family import mean_square
+from blowfish_privacy.mechanisms.grid.grid_family import mean_product
 from blowfish_privacy.mechanisms.grid.grid_flow import DIVISIONS, Line, divergence
 from blowfish_privacy.mechanisms.grid.grid_hierarchy import least_squares
 from blowfish_privacy.mechanisms.ordered.levels import DifferenceLevel
@@ -272,4 +272,4 @@ def test_few_coarse_rows_are_solved_for_by_a_small_matrix(coarse):
     assert least_squares(60, levels) == pytest.approx(direct, abs=1e-9)
     sums = np.pad(np.cumsum(direct, axis=0), ((1, 0), (0, 0)))
     slow = np.mean([((sums[b] - sums[a]) ** 2).sum() for a, b in combinations(range(61), 2)])
-    assert mean_square(direct) == pytest.approx(slow)
+    assert mean_product(direct, direct) == pytest.approx(slow)

@@ -115,12 +115,12 @@ def meet_totals(points: Points, domain: Domain, constraints: Constraints) -> Poi
 def _positions(attribute: Attribute, places: Floats) -> Integers:
     if isinstance(attribute, Binned):
         edges = [float(bound) for bound in attribute.bounds]
-        found = np.searchsorted(edges, places, side="right") - 1
+        positions = np.searchsorted(edges, places, side="right") - 1
     elif isinstance(attribute, Numeric):
-        found = np.rint((places - float(attribute.lowest)) / float(attribute.spacing)).astype(np.int64)
+        positions = np.rint((places - float(attribute.lowest)) / float(attribute.spacing)).astype(np.int64)
     else:
         raise QueryError("categories have no coordinates.")
-    return np.clip(found, 0, attribute.size - 1)
+    return np.clip(positions, 0, attribute.size - 1)
 
 
 # The typical quality of clusters: simulated on public synthetic points, since it depends on where records lie.

@@ -239,10 +239,10 @@ def coarsened(sums: Integers, axis: int, cells: int) -> Integers:
     whole, rest = moved // resolution, moved % resolution
     shares = share.reshape(-1, *([1] * (moved.ndim - 1)))
     upper = whole * shares + rest * shares // resolution
-    made = np.zeros((cells + 1, *moved.shape[1:]), dtype=np.int64)
-    np.add.at(made, lower, moved - upper)
-    np.add.at(made, lower + 1, upper)
-    return np.moveaxis(made[:cells], 0, axis)
+    coarse = np.zeros((cells + 1, *moved.shape[1:]), dtype=np.int64)
+    np.add.at(coarse, lower, moved - upper)
+    np.add.at(coarse, lower + 1, upper)
+    return np.moveaxis(coarse[:cells], 0, axis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,8 +291,8 @@ class SoftGrid(Synopsis):
         if not graph.has_edges or blocks_pay(form.domain, blocks, many * amount):
             shared = [max(width for _, width, _ in each) > 1 for each in blocks]
             resolutions = even_resolutions(shared, many, amount)
-            made = cls(form, None, blocks, resolutions, Fraction(0))
-            return cls(form, None, blocks, resolutions, 2 * made.unit / amount if graph.has_edges else Fraction(0))
+            noiseless = cls(form, None, blocks, resolutions, Fraction(0))
+            return cls(form, None, blocks, resolutions, 2 * noiseless.unit / amount if graph.has_edges else Fraction(0))
         moves = largest_moves(graph)
 
         def ratio(cells: Any) -> Fraction:
@@ -301,9 +301,9 @@ class SoftGrid(Synopsis):
         cells = choose_cells(many * amount, widths(form.domain.attributes), form.domain.shape, ratio)
         strides = [axis.runs[0].step if axis.shared else 1 for axis in _grid(form, cells, (1,) * len(cells)).axes]
         resolutions = choose_resolutions(strides, many, amount)
-        made = cls(form, cells, (), resolutions, Fraction(0))
-        sensitivity = lattice_sensitivity(made.lattice, form.domain.names, policy)
-        return cls(form, cells, (), resolutions, sensitivity.value * made.unit / epsilon)
+        noiseless = cls(form, cells, (), resolutions, Fraction(0))
+        sensitivity = lattice_sensitivity(noiseless.lattice, form.domain.names, policy)
+        return cls(form, cells, (), resolutions, sensitivity.value * noiseless.unit / epsilon)
 
     @cached_property
     def lattice(self) -> Lattice:

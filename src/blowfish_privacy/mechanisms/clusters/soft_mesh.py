@@ -108,10 +108,10 @@ class Mesh:
                 raise SpecError("the document is damaged: its mesh cannot be read.")
             return part.astype(np.bool_)
 
-        made = cls.grow(dimensions, depth, cut)
-        if len(made.code) != len(code) or (made.code != code).any():
+        mesh = cls.grow(dimensions, depth, cut)
+        if len(mesh.code) != len(code) or (mesh.code != code).any():
             raise SpecError("the document is damaged: its mesh cannot be read.")
-        return made
+        return mesh
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -288,10 +288,10 @@ class Masses:
             mass = self.of(level, cells)
             return (mass >= floor) & (mass / 4.0**level > spared)
 
-        made = Mesh.grow(self.dimensions, depth, cut)
+        mesh = Mesh.grow(self.dimensions, depth, cut)
         levels = range(depth + 1)
-        return made, sum(
-            float(self.of(level, made.places[made.levels == level]).sum()) / 4.0**level for level in levels
+        return mesh, sum(
+            float(self.of(level, mesh.places[mesh.levels == level]).sum()) / 4.0**level for level in levels
         )
 
     def _spared(self, depth: int, most: int, floor: float) -> float:

@@ -417,9 +417,9 @@ def bound_clusters(
         raise RefusalError("this mechanism needs a public number of records.", hint='use mechanism="counted-grid".')
     if records is None:
         raise RefusalError("clusters need the number of records to choose a grid.", hint="state size in the policy.")
-    asked = clusters_asked(query)
-    if asked > records:
-        raise QueryError(f"k = {asked:,} needs at least as many records, and there are {records:,}.")
+    k = clusters_asked(query)
+    if k > records:
+        raise QueryError(f"k = {k:,} needs at least as many records, and there are {records:,}.")
     return cast(HistogramForm, form), records
 
 

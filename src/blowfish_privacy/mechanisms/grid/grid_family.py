@@ -54,11 +54,11 @@ class GridError(NoiseError):
         return self.rmse * normal_width(level)
 
 
-def mean_square(table: Floats) -> float:
-    """Square what the columns of a table add up to over a range; average over all ranges, add up the columns."""
-    sums = np.cumsum(table, axis=0)
-    cuts, totals = len(sums) + 1, sums.sum(axis=0)
-    return float(cuts * np.vdot(sums, sums) - totals @ totals) / (cuts * (cuts - 1) / 2)
+def mean_product(first: Floats, second: Floats) -> float:
+    """Multiply what the columns of two tables add up to over a range; average over all ranges, add up the columns."""
+    sums, others = np.cumsum(first, axis=0), np.cumsum(second, axis=0)
+    cuts = len(sums) + 1
+    return float(cuts * np.vdot(sums, others) - sums.sum(axis=0) @ others.sum(axis=0)) / (cuts * (cuts - 1) / 2)
 
 
 def over_all_rectangles(errors: Floats) -> float:
@@ -339,7 +339,7 @@ class GridFamily(Mechanism):
     def _looseness(self) -> Floats:
         variances = self.wave_variances()
         largest = float(variances.max())
-        # Beyond what rounding can tell from 0, a wave is exact.
-        told = np.where(variances > 1e-12 * largest, variances, 0.0)
+        # A wave whose variance is 0 but for rounding is exact.
+        noisy = np.where(variances > 1e-12 * largest, variances, 0.0)
         first, second = map(rectangles_by_wave, variances.shape)
-        return told / largest * np.outer(first, second) ** -self.emphasis if largest else told
+        return noisy / largest * np.outer(first, second) ** -self.emphasis if largest else noisy

@@ -19,7 +19,7 @@ from blowfish_privacy.mechanisms.grid.grid_family import (
     GridFamily,
     between,
     bound_grid,
-    mean_square,
+    mean_product,
     sums_of,
     waves,
 )
@@ -161,8 +161,8 @@ class Line:
     @cached_property
     def range_variance(self) -> float:
         """The mean variance of the sum over a uniformly random stretch of the line."""
-        alike = (replace(level, scale=level.scale / self.leaf.scale) for level in self.coarse)
-        shares = _range_shares(Line(self.length, replace(self.leaf, scale=Fraction(1)), tuple(alike)))
+        relative = (replace(level, scale=level.scale / self.leaf.scale) for level in self.coarse)
+        shares = _range_shares(Line(self.length, replace(self.leaf, scale=Fraction(1)), tuple(relative)))
         return sum(level.noise.variance(level.scale) * share for level, share in zip(self.levels, shares, strict=True))
 
     def words(self) -> str:
@@ -200,7 +200,7 @@ class Line:
 @lru_cache(maxsize=256)
 def _range_shares(line: Line) -> list[float]:
     """Return the mean variance of the sum over a random stretch for noise of variance 1 on each level."""
-    return [mean_square(part) for part in line.parts()]
+    return [mean_product(part, part) for part in line.parts()]
 
 
 # What mechanisms share that move records between neighbouring cells of a grid, whatever their noise.

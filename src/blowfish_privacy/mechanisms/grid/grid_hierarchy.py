@@ -22,7 +22,7 @@ from blowfish_privacy.mechanisms.grid.grid_family import (
     GridFamily,
     between,
     bound_grid,
-    mean_square,
+    mean_product,
     sums_of,
     waves,
 )
@@ -70,16 +70,15 @@ class Side:
 @lru_cache(maxsize=64)
 def side_of(size: int, levels: tuple[DifferenceLevel, ...]) -> Side:
     """Compute what depends on a size and levels alone, once for each of them."""
-    inverse = least_squares(size, levels)
-    rows = [level.rows(size) for level in levels]
-    deviations = np.repeat([1 / sqrt(level.precision) for level in levels], rows)
-    pull = (inverse * deviations) @ (inverse * deviations).sum(axis=0)
-    made: list[SideLevel] = []
-    for part in np.split(inverse, np.cumsum(rows)[:-1], axis=1):
-        of_total = part.sum(axis=0)
-        both = _mean_product(pull[:, None], (part @ of_total)[:, None])
-        made.append(SideLevel(mean_square(part), both, float(of_total @ of_total)))
-    return Side(pull, mean_square(pull[:, None]), tuple(made))
+    parts = _by_level(size, levels)
+    of_totals = [part.sum(axis=0) for part in parts]
+    pulls = [(part @ of_total)[:, None] for part, of_total in zip(parts, of_totals, strict=True)]
+    pull = np.sum([each / float(level.precision) for each, level in zip(pulls, levels, strict=True)], axis=0)
+    side_levels = [
+        SideLevel(mean_product(part, part), mean_product(pull, each), float(of_total @ of_total))
+        for part, each, of_total in zip(parts, pulls, of_totals, strict=True)
+    ]
+    return Side(pull[:, 0], mean_product(pull, pull), tuple(side_levels))
 
 
 @lru_cache(maxsize=64)
@@ -87,17 +86,13 @@ def waves_by_level(size: int, levels: tuple[DifferenceLevel, ...]) -> list[Float
     """Return, for rows of each level with variance 1, the variance of the cosine coefficients of the estimate."""
     from scipy.fft import dct
 
-    coefficients = np.asarray(dct(least_squares(size, levels), axis=0, norm="ortho"), dtype=np.float64)
+    coefficients = (np.asarray(dct(part, axis=0, norm="ortho")) for part in _by_level(size, levels))
+    return [(each**2).sum(axis=1).astype(np.float64, copy=False) for each in coefficients]
+
+
+def _by_level(size: int, levels: tuple[DifferenceLevel, ...]) -> list[Floats]:
     ends = np.cumsum([level.rows(size) for level in levels])[:-1]
-    return [(part**2).sum(axis=1) for part in np.split(coefficients, ends, axis=1)]
-
-
-def _mean_product(first: Floats, second: Floats) -> float:
-    """Multiply what the columns of two tables add up to over a range; average over all ranges, add up the columns."""
-    sums = [np.pad(np.cumsum(each, axis=0), ((1, 0), (0, 0))) for each in (first, second)]
-    cuts = len(sums[0])
-    total = cuts * float((sums[0] * sums[1]).sum()) - float((sums[0].sum(axis=0) * sums[1].sum(axis=0)).sum())
-    return total / (cuts * (cuts - 1) / 2)
+    return np.split(least_squares(size, levels), ends, axis=1)
 
 
 def least_squares(size: int, levels: tuple[DifferenceLevel, ...]) -> Floats:
@@ -124,10 +119,8 @@ def range_products(
 
     Both are pairs of cut points.
     """
-    sums = np.pad(np.cumsum(least_squares(size, levels), axis=0), ((1, 0), (0, 0)))
-    first, second = (sums[ends[:, 1]] - sums[ends[:, 0]] for ends in (ranges, others))
-    starts = np.cumsum([0, *(level.rows(size) for level in levels[:-1])])
-    return np.add.reduceat(first * second, starts, axis=1).T
+    sums = (np.pad(np.cumsum(part, axis=0), ((1, 0), (0, 0))).T for part in _by_level(size, levels))
+    return np.array([(between(each, ranges) * between(each, others)).sum(axis=0) for each in sums])
 
 
 # What mechanisms share that measure products of overlapping bins along two attributes, whatever their noise.
@@ -164,12 +157,12 @@ class ProductFamily(GridFamily):
         neighbours = steps(policy, form.domain.names)
         each = amount[cls.counted_in.name] / neighbours.rows**cls.noise.power
         first, second = (dict.fromkeys([single, *cls._coarser(size)]) for size in form.domain.shape)
-        made = [
+        choices = [
             cls(form, levels, *scales)
             for levels in product(first, second)
             for scales in cls._scales(levels, policy, neighbours.graph, each)
         ]
-        best = min(made, key=lambda mechanism: mechanism.expected_error().mse)
+        best = min(choices, key=lambda mechanism: mechanism.expected_error().mse)
         check_secret_size(policy, best.heaviest)
         return best
 
@@ -268,11 +261,13 @@ class ProductFamily(GridFamily):
 
     @cached_property
     def _sizes(self) -> tuple[list[int], list[int]]:
-        first, second = (
-            [level.rows(size) for level in levels]
-            for levels, size in zip(self.levels, self.form.domain.shape, strict=True)
-        )
+        first, second = ([level.rows(size) for level in levels] for size, levels in self._axes)
         return first, second
+
+    @property
+    def _axes(self) -> list[tuple[int, tuple[DifferenceLevel, ...]]]:
+        """The size of the grid along both attributes, and the levels there."""
+        return [*zip(self.form.domain.shape, self.levels, strict=True)]
 
     def measure(self, counts: Integers, source: BitSource) -> npt.NDArray[Any]:
         if int(counts.sum()) * self.heaviest >= LARGEST_ANSWER:
@@ -293,7 +288,7 @@ class ProductFamily(GridFamily):
                 for first, height in zip(self.levels[0], self._sizes[0], strict=True)
             ]
         )
-        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
+        first, second = (least_squares(*axis) for axis in self._axes)
         counts = np.asarray(first @ table @ second.T, dtype=np.float64)
         if self.total is None:
             return counts
@@ -302,12 +297,12 @@ class ProductFamily(GridFamily):
 
     @property
     def _sides(self) -> tuple[Side, Side]:
-        first, second = (side_of(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
+        first, second = (side_of(*axis) for axis in self._axes)
         return first, second
 
     @property
     def _trust(self) -> float:
-        """How far the estimate follows the noisy total, which the cells alone tell less well or better."""
+        """How far the estimate follows the noisy total, rather than the sum of the cells alone."""
         if not self.total:
             return 0.0
         alone = self.noise.variance(self.scale) * float(np.prod([side.pull.sum() for side in self._sides]))
@@ -324,7 +319,7 @@ class ProductFamily(GridFamily):
         return np.array([[self._variance(one, other) for other in self.levels[1]] for one in self.levels[0]])
 
     def spread(self, weights: Floats) -> Floats:
-        first, second = (least_squares(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
+        first, second = (least_squares(*axis) for axis in self._axes)
         variances = np.repeat(np.repeat(self._variances, self._sizes[0], axis=0), self._sizes[1], axis=1)
         columns = weights.T.reshape(-1, *self.form.domain.shape)
         return np.stack(
@@ -332,7 +327,7 @@ class ProductFamily(GridFamily):
         )
 
     def wave_variances(self) -> Floats:
-        first, second = (waves_by_level(*side) for side in zip(self.form.domain.shape, self.levels, strict=True))
+        first, second = (waves_by_level(*axis) for axis in self._axes)
         variances = np.zeros(self.form.domain.shape)
         for (one, down), (other, across) in product(
             zip(self.levels[0], first, strict=True), zip(self.levels[1], second, strict=True)
@@ -358,10 +353,7 @@ class ProductFamily(GridFamily):
     def _covariances(self, corners: Corners, others: Corners) -> Floats:
         """Return the covariance of every rectangle and another, without the noisy total."""
         ends = ((corners[:, :2], others[:, :2]), (corners[:, 2:], others[:, 2:]))
-        down, across = (
-            range_products(size, levels, *pair)
-            for size, levels, pair in zip(self.form.domain.shape, self.levels, ends, strict=True)
-        )
+        down, across = (range_products(*axis, *pair) for axis, pair in zip(self._axes, ends, strict=True))
         return np.asarray((down * (self._variances @ across)).sum(axis=0), dtype=np.float64)
 
     @cached_property

@@ -56,7 +56,7 @@ def choose_levels(
     if prefixes_alone:
         return (CumulativeLevel(1, noise.lost(theta, amount), noise),)
     if noise is GAUSSIAN_ROWS:
-        return _spending(*_choose(size, theta, total=True), size, theta, amount)
+        return _with_scales(*_choose(size, theta, total=True), size, theta, amount)
     shape = choose_shape(size, theta)
     sparse = records is not None and 2 * records * amount < size
     if sparse and not shape.cumulative:
@@ -176,14 +176,14 @@ class _Shape(NamedTuple):
 def levels_with_total(size: int, theta: int, amount: Fraction, noise: RowNoise) -> tuple[Level, ...]:
     """Choose levels such that the larger loss, of a move of theta or of a record that comes or goes, is the amount."""
     if noise is GAUSSIAN_ROWS:
-        return _spending(*_choose(size, theta, total=False), size, theta, amount)
+        return _with_scales(*_choose(size, theta, total=False), size, theta, amount)
     return _levels(_choose_shape(size, theta), theta, amount)
 
 
 def _levels(shape: _Shape, theta: int, epsilon: Fraction) -> tuple[Level, ...]:
     none = Fraction(0)
     levels = (*(DifferenceLevel(g, none) for g in shape.spacings), TotalLevel(1, none))
-    return _spending(levels, shape.weights, 1, theta, epsilon, parts=_SHAPE_STEPS)
+    return _with_scales(levels, shape.weights, 1, theta, epsilon, parts=_SHAPE_STEPS)
 
 
 @lru_cache(maxsize=256)
@@ -193,15 +193,15 @@ def _choose_shape(size: int, theta: int) -> _Shape:
         return _Shape((), (_LEAST_WEIGHT, 1.0))
     predicted = partial(_predicted, size, theta)
     starts = (_Shape((fan,) * many, (1.0,) * (many + 2)) for many in range(_MOST_COARSE + 1) for fan in (4, 16))
-    found = min((_descend_shape(predicted, size, start) for start in starts if prod(start.fans) < size), key=predicted)
-    fans = tuple(max(2, round(fan * _STRETCH)) for fan in found.fans)
+    chosen = min((_descend_shape(predicted, size, start) for start in starts if prod(start.fans) < size), key=predicted)
+    fans = tuple(max(2, round(fan * _STRETCH)) for fan in chosen.fans)
     if prod(fans) < size:
-        found = _descend_shape(predicted, size, _Shape(fans, found.weights), fixed=True)
+        chosen = _descend_shape(predicted, size, _Shape(fans, chosen.weights), fixed=True)
     if size > _FEW:
-        return found
+        return chosen
     fan = round(_STRETCH * sqrt(size))
     others = [_Shape((fan,), weights) for weights in _USUAL if 1 < fan < size]
-    return min([found, *others], key=partial(_exact, size, theta))
+    return min([chosen, *others], key=partial(_exact, size, theta))
 
 
 def _exact(size: int, theta: int, shape: _Shape) -> float:
@@ -221,7 +221,7 @@ def _predicted(size: int, theta: int, shape: _Shape) -> float:
     for spacing, fan, precision in zip(spacings, shape.fans, precisions, strict=False):
         error += (((fan * spacing) ** 2 - 1) - fan * (spacing**2 - 1)) / (3 * fan * spacing**2) / gain
         gain = precision + gain / fan
-    # So many blocks of the coarsest level, each of variance 1 / gain; the total takes away what it tells of a range.
+    # So many blocks of the coarsest level, each of variance 1 / gain; the total takes away its information on a range.
     spread = size / spacings[-1] / gain
     return error + spread / 3 - spread**2 / 6 / (spread + 1 / of_total)
 
@@ -248,11 +248,11 @@ def _other_weights(shape: _Shape) -> Iterator[_Shape]:
                 yield shape._replace(weights=changed)
 
 
-# What Gaussian rows tell of waves along an attribute, and the precisions of the least error.
+# The information of Gaussian rows on waves along an attribute, and the precisions of the least error.
 #
-# For the waves cos(pi m (x + 1/2) / k) what levels tell adds up, but for the ends of the attribute and for waves
-# shorter than the distance between two nodes. So the error of a random range is close to a sum over waves of one over a
-# sum of precisions (one over the variance, in records), which is convex: its minimum is found in no time.
+# For the waves cos(pi m (x + 1/2) / k) the information of levels adds up, but for the ends of the attribute and for
+# waves shorter than the distance between two nodes. So the error of a random range is close to a sum over waves of one
+# over a sum of precisions (one over the variance, in records), which is convex: its minimum is found in no time.
 
 _ALL = 256
 """So many waves are looked at one by one; of the shorter ones, some stand for their neighbours."""
@@ -318,15 +318,15 @@ class Waves:
         if len(bounded) == 1:
             error, precisions = _least(information, self.weights[first:], bounded[0])
             return Best(levels, error, precisions, bounded[0] * precisions)
-        low, high, found = 0.0, 1.0, list[Best]()
+        low, high, tried = 0.0, 1.0, list[Best]()
         for _ in range(_HALVINGS):
             weight = (low + high) / 2
             costs = weight * bounded[0] + (1 - weight) * bounded[1]
             error, precisions = _least(information, self.weights[first:], costs)
             sums = [float(each @ precisions) for each in bounded]
-            found.append(Best(levels, error * max(sums), precisions / max(sums), costs * precisions))
+            tried.append(Best(levels, error * max(sums), precisions / max(sums), costs * precisions))
             low, high = (weight, high) if sums[0] > sums[1] else (low, weight)
-        return min(found, key=lambda each: each.error)
+        return min(tried, key=lambda each: each.error)
 
 
 def _least(information: Floats, weights: Floats, costs: Floats) -> tuple[float, Floats]:
@@ -360,9 +360,9 @@ _TOTAL = TotalLevel(1, Fraction(0), GAUSSIAN_ROWS)
 def precise_line(size: int) -> tuple[DifferenceLevel, ...]:
     """Choose levels of hats such that a unit anywhere loses at most 1, and random ranges have the least error."""
     spacing, fan = (2, 4) if size <= _LONG else (4, 8)
-    found = _fewest(_search(size, None, total=False), (_LEAF, *_hats(size, 2, spacing, fan)))
-    made = _spending(found.levels, found.precisions.tolist(), size, None, Fraction(1))
-    return tuple(level for level in made if isinstance(level, DifferenceLevel))
+    chosen = _fewest(_search(size, None, total=False), (_LEAF, *_hats(size, 2, spacing, fan)))
+    levels = _with_scales(chosen.levels, chosen.precisions.tolist(), size, None, Fraction(1))
+    return tuple(level for level in levels if isinstance(level, DifferenceLevel))
 
 
 @lru_cache(maxsize=512)
@@ -372,12 +372,12 @@ def _choose(size: int, theta: int, *, total: bool) -> tuple[tuple[Level, ...], t
     hats = _hats(size, 2, 4, 8) if size > _MANY else (*_hats(size, 2, 1, size), *_hats(size, 4, 1, 4))
     if total:
         sums = CumulativeLevel(max(1, theta // _SUMS_PER_STEP), Fraction(0), GAUSSIAN_ROWS)
-        found, alone = _fewest(best, (_LEAF, *hats, sums)), best((replace(sums, spacing=1),))
-        if alone.error <= _WORTH_IT * found.error:
-            found = alone
+        chosen, alone = _fewest(best, (_LEAF, *hats, sums)), best((replace(sums, spacing=1),))
+        if alone.error <= _WORTH_IT * chosen.error:
+            chosen = alone
     else:
-        found = _fewest(best, (_LEAF, *hats, _TOTAL))
-    return found.levels, tuple(found.precisions.tolist())
+        chosen = _fewest(best, (_LEAF, *hats, _TOTAL))
+    return chosen.levels, tuple(chosen.precisions.tolist())
 
 
 def _search(size: int, theta: int | None, *, total: bool) -> Callable[[tuple[Level, ...]], Best]:
@@ -397,17 +397,17 @@ def _search(size: int, theta: int | None, *, total: bool) -> Callable[[tuple[Lev
 
 def _fewest(best: Callable[[tuple[Level, ...]], Best], levels: tuple[Level, ...]) -> Best:
     """Leave out the level with the least share, again and again, while the error hardly grows."""
-    found = best(levels)
+    chosen = best(levels)
     while True:
-        shares = dict(zip(found.levels, found.shares.tolist(), strict=True))
-        spare = [level for level in found.levels if level not in (_LEAF, _TOTAL)]
+        shares = dict(zip(chosen.levels, chosen.shares.tolist(), strict=True))
+        spare = [level for level in chosen.levels if level not in (_LEAF, _TOTAL)]
         if not spare:
-            return found
+            return chosen
         least = min(spare, key=shares.__getitem__)
-        fewer = best(tuple(level for level in found.levels if level != least))
-        if fewer.error > _WORTH_IT * found.error:
-            return found
-        found = fewer
+        fewer = best(tuple(level for level in chosen.levels if level != least))
+        if fewer.error > _WORTH_IT * chosen.error:
+            return chosen
+        chosen = fewer
 
 
 def _hats(size: int, overlap: int, spacing: int, fan: int) -> Iterator[DifferenceLevel]:
@@ -424,7 +424,7 @@ def _changes(levels: Sequence[Level], size: int, theta: int) -> tuple[list[Fract
     return moved, [level.weight(0, size) / unit for level, unit in zip(levels, units, strict=True)]
 
 
-def _spending(
+def _with_scales(
     levels: Sequence[Level],
     precisions: Sequence[float],
     size: int,

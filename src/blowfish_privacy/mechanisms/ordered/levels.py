@@ -455,7 +455,7 @@ class LeastSquares:
 # Levels in words and in documents.
 
 MOST_OVERLAP = 16
-"""Hats that overlap more often than this would cost time and tell nothing more."""
+"""Hats that overlap more often than this would cost time and add no information."""
 
 
 def level_words(level: Level) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blowfish_privacy.domain import Cell
-from blowfish_privacy.errors import DataError, PolicyError, SpecError
-from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER, NO_NOISE
+from blowfish_privacy.errors import DataError, SpecError
+from blowfish_privacy.mechanisms.mechanism import LARGEST_ANSWER
 from blowfish_privacy.mechanisms.ordered.ordered_family import OrderedFamily, ordered_form
 from blowfish_privacy.mechanisms.row_noise import LAPLACE_ROWS
 from blowfish_privacy.noise import BitSource
@@ -171,9 +171,7 @@ class OrderedHierarchical(OrderedFamily):
         neighbours = steps(policy, self.form.domain.names)
         theta = neighbours.graph.largest_move(self.form.domain.names[0])
         crossed, levels = self.tree.most_crossed(theta), self.tree.height if theta else 0
-        if (crossed and not self.prefix_scale) or (levels and not self.node_scale):
-            raise PolicyError(NO_NOISE)
-        epsilon = _ratio(crossed, self.prefix_scale) + _ratio(2 * levels, self.node_scale)
+        epsilon = self._lost(crossed, 2 * levels)
         worst = self.tree.worst_move(theta)
         attained = not theta or (
             not neighbours.forced and neighbours.graph.adjacent(*worst) and self.loss(*worst) == epsilon
@@ -184,8 +182,10 @@ class OrderedHierarchical(OrderedFamily):
         return self.certified(policy, loss, sensitivity, *scales)
 
     def loss(self, x: Cell, y: Cell) -> Fraction:
-        crossed, changed = self.tree.change(x[0], y[0])
-        return _ratio(crossed, self.prefix_scale) + _ratio(changed, self.node_scale)
+        return self._lost(*self.tree.change(x[0], y[0]))
+
+    def _lost(self, crossed: int, changed: int) -> Fraction:
+        return LAPLACE_ROWS.lost(crossed, self.prefix_scale) + LAPLACE_ROWS.lost(changed, self.node_scale)
 
     @property
     def rows(self) -> int:
@@ -276,7 +276,3 @@ def _split(form: CumulativeForm, tree: Tree, theta: int, epsilon: Fraction) -> t
     prefix = Fraction(round(share * _SHARES), _SHARES)
     scales = (LAPLACE_ROWS.lost(crossed, prefix * epsilon), LAPLACE_ROWS.lost(2 * levels, (1 - prefix) * epsilon))
     return OrderedHierarchical(form, tree, *scales).expected_error().mse, tree, *scales
-
-
-def _ratio(change: int, scale: Fraction) -> Fraction:
-    return change / scale if change and scale else Fraction(0)

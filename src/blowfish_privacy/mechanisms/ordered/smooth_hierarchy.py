@@ -301,7 +301,7 @@ class LevelFamily(OrderedFamily):
         # After the rows of all segments come their totals, where there are several.
         totals = parts.pop() if len(self.segments) > 1 else np.full((len(noisy), 1), records)
         below = np.cumsum(totals, axis=1) - totals
-        estimates = [s.estimates(part, own) for s, part, own in zip(self.segments, parts, totals.T, strict=False)]
+        estimates = [s.estimates(part, total) for s, part, total in zip(self.segments, parts, totals.T, strict=False)]
         return np.concatenate([start[:, None] + each for start, each in zip(below.T, estimates, strict=True)], axis=1)
 
     def spread(self, weights: Floats) -> Floats:
