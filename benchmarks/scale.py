@@ -41,7 +41,7 @@ from sqlglot import exp
 import blowfish_privacy as bp
 from blowfish_privacy import results
 from blowfish_privacy.engines.sql.cells import Layout
-from blowfish_privacy.engines.sql.counts import counts_query, plain_counts_query
+from blowfish_privacy.engines.sql.counts import counts_query
 from blowfish_privacy.engines.sql.table import TableEngine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -163,8 +163,7 @@ def scan(session: bp.Session, column: str) -> float:
     engine: Any = session.engine
     start = perf_counter()
     opened = engine.open(layout.domain)
-    plain = plain_counts_query(opened.types, layout, opened.dialect)
-    counted = plain or counts_query(opened.types, layout, opened.dialect)
+    counted = counts_query(opened.types, layout, opened.dialect)
     total = exp.select(exp.cast(exp.Sum(this=exp.column("n")), "BIGINT")).from_(counted.subquery("counted"))
     opened.ask(total).fetchall()
     engine._source.rest()

@@ -20,10 +20,9 @@ from blowfish_privacy.cli.demo import POLICY, synthetic_census
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.release import spec
 from blowfish_privacy.release.plan import PublicNumbers
-from blowfish_privacy.results.pictures.distribution import draw_density
 from blowfish_privacy.results.pictures.errors import compare_plans, draw_errors
 from blowfish_privacy.results.pictures.figure import BLUE, start_figure, state_below, svg
-from blowfish_privacy.results.pictures.intervals import interval_figure
+from blowfish_privacy.results.pictures.intervals import IntervalsDrawing
 from blowfish_privacy.statements.policy import given_up
 from blowfish_privacy.testing.seeded import SeededSource
 
@@ -97,7 +96,7 @@ def unknown_size(session: bp.Session) -> Any:
         .intervals_shown()
         for words, chosen in {"public": policy, "secret": secret}.items()
     }
-    return interval_figure(rows, "mean wage at epsilon 0.3")
+    return IntervalsDrawing(rows, "mean wage at epsilon 0.3").figure()
 
 
 def known_facts() -> Any:
@@ -134,7 +133,7 @@ def readme(session: bp.Session, ages: Any, wages: Any) -> Any:
     figure, (left, middle, right) = start_figure(12, 4, columns=3, width_ratios=[1, 1, 0.8])
     ages.draw(left)
     left.set_title("Ages by sex, with 95 % intervals", fontsize=10)
-    draw_density(middle, wages.release.query.own_domain(session.policy.domain), wages.density())
+    wages.density().draw(middle)
     middle.set_title("Wages, from a release of all ranges", fontsize=10)
     domain, errors = bp.Domain(wage=session.policy.domain["wage"]), dict[str, float | None]()
     for words, threshold in THRESHOLDS.items():

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 import blowfish_privacy as bp
-from blowfish_lab.audit import files
+import spoilt_files as files
 from blowfish_privacy import results
 from blowfish_privacy.engines import open_engine
 from blowfish_privacy.errors import BlowfishError, DataError, LedgerError, QueryError

@@ -29,7 +29,7 @@ READY = all(find_spec(name) for name in ("playwright", "axe_playwright_python", 
 collect_ignore_glob = [] if READY else ["test_*.py"]
 
 WIDE = {"width": 1400, "height": 900}
-ERROR = "The studio met an error"
+ERROR = "The studio met an unexpected error"
 FAILED = pytest.StashKey[bool]()
 
 

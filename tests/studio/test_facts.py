@@ -106,7 +106,7 @@ def test_the_number_of_records_and_the_rows_of_a_person(studio, page):
     page.get_by_label("Number of records", exact=True).fill("500")
     page.get_by_label("Number of records", exact=True).press("Enter")
     expect(editor(page)).to_contain_text("size: 500")
-    page.get_by_role("radio", name="Everybody may know it").click()
+    page.get_by_role("radio", name="Public; read it from the data").click()
     expect(editor(page)).not_to_contain_text("size:")
     rows = page.get_by_label("Rows of a person, at most")
     rows.fill("3")
@@ -116,7 +116,7 @@ def test_the_number_of_records_and_the_rows_of_a_person(studio, page):
     rows.press("Enter")
     expect(page.get_by_text("rows_per_person must be")).to_be_visible()
     expect(editor(page)).to_contain_text("rows_per_person: 3")
-    page.get_by_role("button", name="More: how others move along").click()
+    page.get_by_role("button", name="Advanced: how other records may change").click()
     page.get_by_role("radio", name="Other people move along secret pairs only").click()
     expect(editor(page)).to_contain_text("compensation: secret-moves")
 

@@ -138,7 +138,7 @@ def release(file: str, *, yes: bool, out: str, new: bool, only: tuple[str, ...],
     measure = session.ledger.measure
     echo(f"Spent {measure.brief(batch.cost)}; {measure.left(session.remaining)} is left.")
     page = shlex.quote(str(folder / "index.html"))
-    echo(f"A page about all of it, with what was lost in all: blowfish card {shlex.quote(file)} -o {page}")
+    echo(f"Summary page for all releases: blowfish card {shlex.quote(file)} -o {page}")
 
 
 def _chosen(file: str, only: Collection[str]) -> PolicyFile:

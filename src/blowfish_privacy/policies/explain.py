@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from blowfish_privacy.known_facts.changes import LargestChange
 
 _NOTHING = "Nothing: the policy has no secret pairs."
-COMPLETE = "Every two values are some number of steps apart, so none is left out."
+COMPLETE = "Nothing is fully unprotected; values several steps apart are protected less."
 BY_THE_FACTS = "Whatever the known facts disclose by themselves, and values between which they leave no way to move."
 BY_CHAINS = (
     "Values several steps apart, where it is not proved that steps add up: with known facts a chain of secret pairs "
@@ -301,7 +301,7 @@ def _together(policy: Policy, plain: int) -> Iterator[str]:
     advice = ""
     if weight == "expensive":
         advice = (
-            " If fewer or coarser counts are public in truth, list only those; queries of few attributes may pay less."
+            " If fewer or coarser counts are in fact public, list only those; queries of few attributes may pay less."
         )
     these = "Together these facts are" if len(policy.known) > 1 else "That is"
     yield (

@@ -226,7 +226,7 @@ class TablesResult(Result):
     def _remarks(self) -> list[str]:
         return [
             "All tables agree, and meet what is public. Counts are unbiased, so some may be negative; those of "
-            "nonnegative() and whole() are not, and biased."
+            "nonnegative() and whole() never are, but slightly biased."
         ]
 
     @property

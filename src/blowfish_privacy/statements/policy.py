@@ -352,10 +352,12 @@ class Odds:
         if most is None or least is None:
             return "Somebody may become certain which of the two it is: nothing bounds it."
         one, other = self.values
+        before = f"{percent_up(float(prior))} sure that it is {one} and not {other}"
+        if prior == EVEN:
+            before = f"at 50:50 between {one} and {other}"
         return (
-            f"Somebody who thinks it {percent_up(float(prior))} likely to be {one} and not {other} "
-            f"will afterwards think so at most {percent_up(most)}, and at least "
-            f"{percent_down(least)}{self.strength.but}."
+            f"Someone {before} can become at most {percent_up(most)} sure that it is {one}, and stays at least "
+            f"{percent_down(least)} sure{self.strength.but}."
         )
 
 

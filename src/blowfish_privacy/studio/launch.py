@@ -45,7 +45,7 @@ _LETTER = (
 )
 _APOLOGY = (
     '<!doctype html><html lang="en"><title>Blowfish studio</title><link rel="icon" href="data:,">'
-    "<h1>The studio met an error that nobody thought of.</h1>"
+    "<h1>The studio met an unexpected error.</h1>"
     "<p>Nothing was lost: go back, or reload. What happened is said where the studio was started.</p>"
 )
 
@@ -227,7 +227,7 @@ class _Unspoken(logging.Formatter):
                 trace = trace.tb_next
             if trace is not None:
                 where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-            return f"The studio met an error that nobody thought of: {record.exc_info[0].__name__} at {where}"
+            return f"The studio met an unexpected error: {record.exc_info[0].__name__} at {where}"
         return f"The studio's framework has a remark: {record.levelname.lower()} at {where}"
 
 

@@ -190,7 +190,7 @@ def _round(number: Fraction) -> Fraction:
 MOST_FIELDS = 12
 """Counts of a table beyond which they are written into one field, not one for each."""
 SIZES = {
-    "known": "Everybody may know it; the data are asked for it",
+    "known": "Public; read it from the data",
     "stated": "Everybody knows it, and it is",
     "unknown": "It is secret: whether a person is in the table at all must not show",
 }

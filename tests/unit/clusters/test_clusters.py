@@ -3,14 +3,15 @@
 import os
 from math import log
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import blowfish_privacy as bp
-from blowfish_lab.paper.data import cluster_sums
-from blowfish_lab.paper.figure_1 import not_private_published_sulq_kmeans
+from blowfish_lab.paper.data import K, cluster_sums
+from blowfish_lab.paper.figure_1 import as_printed, not_private_centres
 from blowfish_privacy.mechanisms.clusters.soft_mesh import Masses, stand_out
 from blowfish_privacy.release.plan import make_plan
 
@@ -133,12 +134,10 @@ def test_the_published_sensitivity_fails_on_three_values():
 def test_a_short_move_breaks_the_published_sensitivity_on_the_skin_data():
     table = np.loadtxt(DATA / "skin.tsv", skiprows=1, usecols=(0, 1, 2))
     sample = table[:: len(table) // 2000]
-    theta, centers = (
-        32,
-        not_private_published_sulq_kmeans(
-            sample, 4, epsilon=1e9, claimed_sensitivity=2 * 32, low=np.zeros(3), high=np.full(3, 255.0), seed=1
-        ),
-    )
+    theta, box = 32, (np.zeros(3), np.full(3, 255.0))
+    data = SimpleNamespace(box=box, points=sample, weights=np.ones(len(sample), dtype=np.int64))
+    centers = not_private_centres(data, SimpleNamespace(claimed=lambda _: 2 * theta), "1e9", 1, as_printed)
+    assert len(centers) == K
     worst, length = 0.0, 0.0
     for place, record in enumerate(sample):
         for step in (27, -27):

@@ -204,7 +204,7 @@ def test_values_with_nobody_in_between_are_not_steps_apart():
         assert "change by at most" not in text
     assert pinned.distance({"v": 0}, {"v": 0}) == 0
     assert "lead through values that nobody can have" in pinned.explain()
-    assert "none is left out" not in pinned.explain()
+    assert "fully unprotected" not in pinned.explain()
 
 
 def test_steps_are_counted_under_facts_where_it_is_proved_that_they_add_up():

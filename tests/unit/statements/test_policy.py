@@ -43,7 +43,7 @@ def test_odds_follow_the_formula() -> None:
     assert odds.most(fifth) == pytest.approx(exp(3) / (4 + exp(3)))
     assert "6 steps apart" in odds.sentence
     assert "at most a factor 21" in odds.sentence
-    assert "at most 96 %, and at least 4 %" in odds.guess()
+    assert "at most 96 % sure that it is 30, and stays at least 4 % sure" in odds.guess()
 
 
 def test_losses_in_rho_name_their_failure() -> None:

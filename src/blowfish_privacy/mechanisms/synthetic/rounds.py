@@ -321,9 +321,7 @@ class Rounds:
             self._fit = self._fitted(None)
             if self.candidates:
                 self._choose_in_rounds()
-            # Measure all that the model holds with all that is left, first of all what matters most.
-            tables = [axes for axes, known in looks.known.items() if known.variance > 0]
-            looks.share(tables, [self._filled(axes) for axes in tables], Fraction(1))
+            self._measure_again()
         return looks.steps
 
     @cached_property
@@ -447,6 +445,11 @@ class Rounds:
         growth = max(0, self._cells(axes) - self._fit.model.tree.cells) / MODEL_CELLS
         worth = self._noise(expected, scale) + ROOM_COST * growth * self._fit.model.total
         return int(np.abs(self.looks.counts[axes] - np.rint(expected).astype(np.int64)).sum()) - round(worth)
+
+    def _measure_again(self) -> None:
+        """Measure all that the model holds with all that is left, first of all what matters most."""
+        tables = [axes for axes, known in self.looks.known.items() if known.variance > 0]
+        self.looks.share(tables, [self._filled(axes) for axes in tables], Fraction(1))
 
     def _filled(self, axes: Axes) -> float:
         """Count the cells in which noise matters: where hardly a record is expected, the fit leaves it out."""

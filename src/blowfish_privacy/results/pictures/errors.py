@@ -69,7 +69,7 @@ def compare_plans(plans: Sequence[Plan], caption: str = "") -> Any:
         gain = gain.replace(" times less accurate", " times\nless exact")
         look = {"va": "center", "fontsize": 11, "fontweight": "bold", "color": BLUE}
         axes.text(1.02, 0.5, gain, transform=axes.transAxes, **look)
-    figure.suptitle("Typical error of each release: the shorter the bar, the more exact", fontsize=12)
+    figure.suptitle("Typical error of each release: the shorter the bar, the more accurate", fontsize=12)
     if caption:
         figure.supxlabel(fill(plain_text(caption), 130), x=0.01, ha="left", fontsize=8, color="0.25")
     return figure

@@ -202,7 +202,7 @@ def _facts(workshop: Workshop, effects: FactEffects) -> None:
 
     def none() -> None:
         if not listed():
-            notice("No facts are listed. If some counts are public in truth, list them, or the promise weakens.")
+            notice("No facts are listed. If some counts are in fact public, list them, or the promise weakens.")
 
     def of_one(number: int) -> None:
         """Show what one fact adds to what the others do."""
@@ -276,7 +276,7 @@ def _people(workshop: Workshop) -> None:
     section("Rows of a person")
     note("The most rows that one person has in the table. The noise grows with it.")
     ask_number("Rows of a person, at most", "rows_per_person")
-    with ui.expansion("More: how others move along", icon="tune").classes("w-full").props("dense"):
+    with ui.expansion("Advanced: how other records may change", icon="tune").classes("w-full").props("dense"):
         note("A known count stays true when one person's value changes only if other people's values change along.")
         now = partial(stated, "compensation")
-        offer("How others move along", choices.COMPENSATION, now, partial(take, "compensation"))
+        offer("How other records may change", choices.COMPENSATION, now, partial(take, "compensation"))

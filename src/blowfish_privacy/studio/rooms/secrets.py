@@ -565,8 +565,8 @@ def secrets(workshop: Workshop) -> None:
     """Fill the room."""
     heading(
         "Secrets",
-        "Which values of a person must nobody be able to tell apart? The less you need to hide, the more exact your "
-        "results.",
+        "Which values of a person must nobody be able to tell apart? The less you need to hide, the more accurate "
+        "your results.",
     )
     loss, lost = ChosenLoss(workshop), Signal()
 
