@@ -375,7 +375,7 @@ def test_errors_of_unlike_units_have_axes_of_their_own():
     assert len(figure.axes) == len(plans)
     gains = [axes.texts[-1].get_text() for axes in figure.axes]
     assert gains[-1] == "the same"
-    assert all("times\nas exact" in gain for gain in gains[:-1])
+    assert all("times more\naccurate" in gain for gain in gains[:-1])
     for axes in figure.axes:
         plain, ours = (bar.get_width() for bar in axes.patches)
         assert plain >= ours

@@ -29,6 +29,9 @@ _IN_VALUES = ("mean", "sum")
 
 """Queries whose answers are counted like the values of an attribute; the others count records."""
 
+_NARROW = 17
+"""Characters in a line beside a chart."""
+
 _PLAIN, _OURS = "plain differential privacy", "this policy"
 
 
@@ -65,10 +68,8 @@ def compare_plans(plans: Sequence[Plan], caption: str = "") -> Any:
         counted = "" if plan.query.keyword == "linear" else unit
         title = f"{shorten(plan.name, 40)}: error of {error.of}{counted}, at {amount}"
         axes.set_title(plain_text(title), loc="left", fontsize=9)
-        gain = compare(plan).replace(" times more accurate", " times\nas exact")
-        gain = gain.replace(" times less accurate", " times\nless exact")
         look = {"va": "center", "fontsize": 11, "fontweight": "bold", "color": BLUE}
-        axes.text(1.02, 0.5, gain, transform=axes.transAxes, **look)
+        axes.text(1.02, 0.5, fill(compare(plan), _NARROW), transform=axes.transAxes, **look)
     figure.suptitle("Typical error of each release: the shorter the bar, the more accurate", fontsize=12)
     if caption:
         figure.supxlabel(fill(plain_text(caption), 130), x=0.01, ha="left", fontsize=8, color="0.25")
