@@ -333,3 +333,19 @@ def test_a_full_domain_is_claimed_only_where_it_is_certified():
     some = session.plan(tables.where(region=["N"]), epsilon=1, mechanism="marginals")
     assert full_domain(some) is None
     assert "whole record" not in some.explain()
+
+
+@pytest.mark.parametrize(("theta", "shape"), [(1, (4, 3)), (2, (5, 4)), (3, (6, 5))])
+def test_a_ledger_of_flows_states_no_less_than_any_two_cells_lose(theta, shape):
+    domain = bp.Domain(lat=bp.Integer(0, shape[0] - 1), lon=bp.Integer(0, shape[1] - 1))
+    policy = bp.Policy(domain, secrets=bp.DistanceThreshold(theta, scale={"lat": 1, "lon": 1}))
+    session = bp.Session(bp.Counts(np.full(shape, 5)), policy, budget={"rho": 9})
+    grid = bp.RangeGrid("lat", "lon")
+    plans = [session.plan(grid, rho="1/2", mechanism="gaussian-flow"), session.plan(grid, rho="1/4")]
+    for plan in plans:
+        session.release(plan)
+    whole = lost_on_whole_record(session.ledger)
+    assert whole is not None
+    pairs = [(x, y) for x in domain.cells() for y in domain.cells() if x != y]
+    worst = max(sum(plan.mechanism.loss(x, y) for plan in plans) for x, y in pairs)
+    assert worst <= max(each.amount for each in whole.lost) <= worst * Fraction(101, 100)
