@@ -130,16 +130,19 @@ class Wire:
 
     def __init__(self, page: Page) -> None:
         """Stand between the page and its studio; call it before the page is opened."""
+        self._page = page
         self._to_page: list[Callable[[], None]] | None = None
         self._to_studio: list[Callable[[], None]] | None = None
         page.route_web_socket(re.compile("socket.io"), self._connect)
 
     def hold_news(self) -> None:
         """Keep from the page what the studio says, until :meth:`release`."""
+        self._connected()
         self._to_page = []
 
     def hold_acts(self) -> None:
         """Keep from the studio what is done on the page, until :meth:`release`."""
+        self._connected()
         self._to_studio = []
 
     def release(self) -> None:
@@ -148,6 +151,10 @@ class Wire:
         self._to_page = self._to_studio = None
         for each in held:
             each()
+
+    def _connected(self) -> None:
+        """Wait until page and studio have met: of what is held before that neither ever hears."""
+        self._page.wait_for_function("window.did_handshake")
 
     def _connect(self, page: WebSocketRoute) -> None:
         studio = page.connect_to_server()

@@ -221,6 +221,7 @@ def test_an_error_that_nobody_thought_of_is_not_quoted(studio, page, traffic, tm
     )
     traffic.expected.append("500")
     running = studio(SMALL, before=broken)
+    running.may_err = True
     page.goto(running.address)
     assert "an unexpected error" in page.content()
     running.stop()

@@ -202,4 +202,4 @@ def test_a_press_counts_though_the_page_moves_what_is_pressed(studio, page):
     page.mouse.down()
     page.evaluate("document.querySelector('main .studio-card, .studio-card').style.paddingTop = '300px'")
     page.mouse.up()
-    expect(page.get_by_role("alert")).to_contain_text("no condition")
+    expect(page.get_by_role("alert")).to_contain_text("must not be empty")

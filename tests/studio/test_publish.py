@@ -394,6 +394,7 @@ def test_a_release_is_added_asked_otherwise_renamed_and_removed(room, page):
     in_file(page, "name: quarters")
     page.get_by_text("More: name, noise, mechanism").click()
     page.get_by_role("button", name="Remove this release").click()
+    expect(page.get_by_text("quarters is removed. Undo brings it back.")).to_be_visible()
     expect(editor(page)).not_to_contain_text("quarters")
 
 

@@ -332,8 +332,11 @@ class ReleaseForm:
         body = self._workshop.body
         body["releases"] = [each for each in body["releases"] if each["name"] != self._name]
         self._renamed(None)
+        # The button that was pressed goes with the release, the page does not.
+        page = ui.context.client.content
         if self._take(body):
-            ui.notify(f"{self._name} is removed. Undo brings it back.")
+            with page:
+                ui.notify(f"{self._name} is removed. Undo brings it back.")
 
 
 def _read(workshop: Workshop, name: str) -> PlannedRelease | None:
