@@ -305,13 +305,16 @@ def _strangers(workshop: Workshop) -> None:
     """Ask about servers that the file names; nothing is sent to one before somebody says yes."""
 
     def known(server: str) -> None:
+        # The question goes with the answer, the page does not.
+        page = ui.context.client.content
         try:
             workshop.confirm(server)
         except BlowfishError as error:
             say_problem(error)
         else:
-            # What could not be asked before is asked by the rooms when they are made.
-            ui.navigate.reload()
+            with page:
+                # What could not be asked before is asked by the rooms when they are made.
+                ui.navigate.reload()
 
     for server in workshop.unconfirmed:
         with ui.column().classes("studio-room").style("padding-bottom: 0"):
