@@ -122,8 +122,8 @@ test-engines: $(VENV)/.engines
 	$(BIN)/python -m pytest -m servers
 	$(BIN)/python -m pytest -m cluster
 
-# The browser is Debian's; the tests start it, and the studio, themselves. A few of them still fail now and then, each
-# for want of a click or a key that was lost: those that do are tried once more, alone.
+# The browser is Debian's; the tests start it, and the studio, themselves. Those that fail are tried once more, alone,
+# until thirty whole runs have passed at the first try.
 test-studio: $(VENV)/.test-studio
 	@tests/studio/install
 	$(BIN)/python -m pytest $(SHARED) -m studio || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m studio
