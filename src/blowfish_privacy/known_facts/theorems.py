@@ -489,7 +489,7 @@ def _chosen(model: FactModel, atom: Atom) -> Moves:
 
 
 _MOST_ALONE = 20
-"""Of so many facts, each is looked at by itself."""
+"""The number of facts up to which each is looked at by itself."""
 
 
 def _is_free(policy: Any, number: int) -> bool:

@@ -240,8 +240,8 @@ five histograms of 4,096 values that DPBench distributes (Adult's capital loss, 
 and on made-up flat, smooth, spiky and Zipf data, at epsilon 0.01 to 1 and thresholds 1, 16 and none."""
 
 _LEAST_WIDTH = 0.77
-"""An interval is at least so many normal ones wide of its own typical error: where most ranges of a size are empty and
-exact, the factor alone would be near 0 for those that are not. Settled on the same data."""
+"""An interval is at least this many times as wide as the normal one for its own typical error: where most ranges of a
+size are empty and exact, the factor alone would be near 0 for those that are not. Settled on the same data."""
 
 
 def normal_width(level: Fraction) -> float:

@@ -363,7 +363,7 @@ class FarLosses:
     def _worst(self, pair: str, hops: Hops, domain: Domain, ends: Pair, least: int = 2) -> FarApart:
         """Bound what any two values of some attributes lose; name the ends, or those that lose more if they show.
 
-        Those that are named are at least so many steps apart.
+        Those that are named are at least ``least`` steps apart.
         """
         measure = self.balances.measure
 

@@ -83,9 +83,9 @@ class SessionKeys:
             raise QueryError("a key names one release, and new=True asks for another.", hint="give one of the two.")
         if new or key is not None:
             return uuid4().hex if key is None else key
-        name = content_key(self._data, plan)
-        self._released.setdefault(name, False)
-        return name
+        content = content_key(self._data, plan)
+        self._released.setdefault(content, False)
+        return content
 
     def made_before(self, key: str, ledger: Ledger) -> bool:
         """Say whether the content of a release led to one that another session made."""

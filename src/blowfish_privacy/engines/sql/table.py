@@ -390,8 +390,7 @@ def _choose(domain: Domain) -> Choice:
 # is slower than counting here, and takes gigabytes. So the different rows are fetched once, as packed positions, kept
 # in a few bytes an attribute, and counted one table after the other. Where even these rows are too many to keep, they
 # are fetched in parts, as many tables as fit are added up at a time, and the data are read once for each part and for
-# each lot of tables: no row is ever written to a disk, and reading again takes less time than so many rows take to
-# count.
+# each lot of tables: no row is ever written to a disk, and reading again takes less time than counting that many rows.
 
 ANSWER = 2**26
 """The most bytes of rows that are fetched at once."""

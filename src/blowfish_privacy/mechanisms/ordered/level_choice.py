@@ -221,7 +221,7 @@ def _predicted(size: int, theta: int, shape: _Shape) -> float:
     for spacing, fan, precision in zip(spacings, shape.fans, precisions, strict=False):
         error += (((fan * spacing) ** 2 - 1) - fan * (spacing**2 - 1)) / (3 * fan * spacing**2) / gain
         gain = precision + gain / fan
-    # So many blocks of the coarsest level, each of variance 1 / gain; the total takes away its information on a range.
+    # The blocks of the coarsest level, each of variance 1 / gain; the total takes away its information on a range.
     spread = size / spacings[-1] / gain
     return error + spread / 3 - spread**2 / 6 / (spread + 1 / of_total)
 

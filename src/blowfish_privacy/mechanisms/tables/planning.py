@@ -423,7 +423,7 @@ def _multiplicative(spread: Matrix, costs: Matrix) -> tuple[Floats, Floats]:
 # Proof: ``docs/proofs/tables.md``.
 
 MOST_APART = 1000
-"""Up to so many components interchangeable attributes may be treated differently, which sometimes gains a little."""
+"""Up to this number of components interchangeable attributes may be treated differently, which can gain a little."""
 
 
 @dataclass(frozen=True, eq=False)
